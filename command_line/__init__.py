@@ -1,0 +1,1 @@
+"""The claude-memory command: thin commands over the other rooms."""

@@ -1,0 +1,1 @@
+"""Answers Claude from the cache over the Model Context Protocol."""

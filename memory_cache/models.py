@@ -1,0 +1,241 @@
+"""The plain data that the other rooms exchange with the memory cache."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Priority = Literal["high", "normal", "low"]
+
+
+class FileKind(StrEnum):
+    """What a file in the storage is, told by its path alone (`memory_cache.paths.kind_of`)."""
+
+    MEMORY = "memory"
+    DOCUMENT = "document"
+    PATTERN = "pattern"
+    CONFLICT = "conflict"
+    DEVICE = "device"
+    INDEX = "index"
+
+
+class Record(BaseModel):
+    """Base of all exchanged records: immutable, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Memory(Record):
+    """One memory as its file tells it.
+
+    `content` is the body without front matter; `title` its first line without `#`, ≤100 characters.
+    `id` is what the file says, except where two files carry one id: then the later path gets a derived one.
+    `read_only` names why this file is shown but never rewritten (broken front matter …), else None.
+    """
+
+    id: str
+    title: str
+    category: str
+    tags: tuple[str, ...] = ()
+    content: str
+    created: datetime
+    updated: datetime
+    project_id: str | None = None
+    project_name: str | None = None
+    priority: Priority = "normal"
+    expires_at: datetime | None = None
+    related_to: tuple[str, ...] = ()
+    path: str
+    read_only: str | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Whether the memory is past its expiry; such a memory is hidden from every query."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class Project(Record):
+    """Which project a session works in (`memory_cache.project`).
+
+    Attributes:
+        id: what is written into files; never holds a credential.
+        key: what is compared: two spellings of one repository have one key.
+        source: how it was found: argument, environment, roots, working directory.
+    """
+
+    id: str
+    key: str
+    name: str
+    directory: str | None = None
+    source: str = "argument"
+
+
+class Draft(Record):
+    """What `remember` is given. `ttl` follows the TTL grammar (`7d`, `2w`, `1m`, `1y`)."""
+
+    content: str
+    category: str
+    tags: tuple[str, ...] = ()
+    title: str | None = None
+    project: Project | None = None
+    priority: Priority = "normal"
+    ttl: str | None = None
+    related_to: tuple[str, ...] = ()
+
+
+class Change(Record):
+    """What `update` changes; None leaves a field as it is. `ttl="none"` removes the expiry."""
+
+    content: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] | None = None
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+    category: str | None = None
+    priority: Priority | None = None
+    ttl: str | None = None
+    make_global: bool = False
+    add_links: tuple[str, ...] = ()
+    remove_links: tuple[str, ...] = ()
+
+    def is_empty(self) -> bool:
+        """True when nothing would change."""
+        return self == Change()
+
+
+class Scope(Record):
+    """Which memories a query sees.
+
+    `project_key` with `with_global`: that project's and the global ones (the default of recall).
+    `project_key=None` with `with_global`: only the global ones. `everything`: all projects.
+    """
+
+    project_key: str | None = None
+    with_global: bool = True
+    everything: bool = False
+
+    @classmethod
+    def all(cls) -> Self:
+        """Every memory of every project."""
+        return cls(everything=True)
+
+
+class Filter(Record):
+    """Conditions that SQL applies before any limit."""
+
+    scope: Scope = Scope(everything=True)
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    updated_after: datetime | None = None
+    updated_before: datetime | None = None
+    with_expired: bool = False
+
+
+class Hit(Record):
+    """One memory found by recall. `why` names each part of the score in words and numbers."""
+
+    memory: Memory
+    score: float
+    passage: str
+    why: str = ""
+
+
+class SimilarMemory(Record):
+    """A near-duplicate that `remember` points out; `difference` shows the words that differ."""
+
+    id: str
+    title: str
+    score: float
+    difference: str = ""
+
+
+class Remembered(Record):
+    """What `remember` did."""
+
+    memory: Memory
+    similar: tuple[SimilarMemory, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Page(Record):
+    """Memories in order, how many more there are, and the cursor that continues."""
+
+    memories: tuple[Memory, ...]
+    more: int = 0
+    cursor: str | None = None
+
+
+class Revision(Record):
+    """A text of a memory that a later write replaced."""
+
+    revision: int
+    memory_id: str
+    title: str
+    content: str
+    replaced_at: datetime
+    reason: str
+
+
+class TrashEntry(Record):
+    """A memory in the trash; `restore` brings it back until it is purged."""
+
+    id: str
+    title: str
+    category: str
+    deleted_at: datetime
+    reason: str
+    content: str
+
+
+class Conflict(Record):
+    """Two versions of one memory that changed the same lines. `mine` is the version that stands in
+    the memory now, `theirs` the whole other version, `base` their common ancestor (None when unknown)."""
+
+    id: str
+    memory_id: str
+    title: str
+    mine: str
+    theirs: str
+    base: str | None = None
+    device: str = ""
+    at: datetime
+
+
+class Problem(Record):
+    """A file that could not be taken in whole; `doctor` lists these."""
+
+    path: str
+    code: str
+    message: str
+
+
+class SyncHealth(Record):
+    """What the daemon last reported about its work; stored in the cache so that every process can tell.
+
+    `state`: `ok`, `unreachable`, `needs-login`, `throttled`, `full`, `held`, `emptied`, `never`.
+    """
+
+    state: str = "never"
+    message: str = ""
+    hint: str = ""
+    last_round: datetime | None = None
+    throttled_until: datetime | None = None
+    held_deletes: int = 0
+    pending: int = 0
+    backend: str = ""
+    location: str = ""
+
+
+class CacheStatus(Record):
+    """Counts for `status`."""
+
+    memories: int
+    expired: int
+    trash: int
+    conflicts: int
+    problems: int
+    pending: int
+    bytes: int = Field(description="size of the SQLite file")
+    health: SyncHealth
+    device_id: str
+    device_name: str
