@@ -76,20 +76,20 @@ def record_of(row: sqlite3.Row) -> FileRecord:
 
 def get(connection: sqlite3.Connection, file_id: int) -> FileRecord | None:
     """The file, or None."""
-    row = connection.execute(f"SELECT {_COLUMNS} FROM files WHERE file_id = ?", (file_id,)).fetchone()  # noqa: S608
+    row = connection.execute(f"SELECT {_COLUMNS} FROM files WHERE file_id = ?", (file_id,)).fetchone()
     return record_of(row) if row else None
 
 
 def by_item(connection: sqlite3.Connection, item_id: str) -> FileRecord | None:
     """The file bound to this item of the storage, or None."""
-    row = connection.execute(f"SELECT {_COLUMNS} FROM files WHERE item_id = ?", (item_id,)).fetchone()  # noqa: S608
+    row = connection.execute(f"SELECT {_COLUMNS} FROM files WHERE item_id = ?", (item_id,)).fetchone()
     return record_of(row) if row else None
 
 
 def by_path(connection: sqlite3.Connection, path: str) -> FileRecord | None:
     """The live file at this path, or None."""
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE path = ? AND content IS NOT NULL",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM files WHERE path = ? AND content IS NOT NULL",
         (path,),
     ).fetchone()
     return record_of(row) if row else None
