@@ -1,1 +1,1 @@
-"""Where files live: one small protocol and its implementations. Knows paths, bytes and versions; nothing of memories."""
+"""Where files live: a small protocol and its backends. Knows paths, bytes and versions; nothing of memories."""
