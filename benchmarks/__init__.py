@@ -1,0 +1,1 @@
+"""Figures, measured side by side with something plain: each module prints a table and writes JSON."""

@@ -1,0 +1,6 @@
+"""`make bench`: the figures of speed and scale, one after the other."""
+
+from benchmarks import folder_scale, start_up
+
+start_up.main()
+folder_scale.main()
