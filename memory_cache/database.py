@@ -5,8 +5,9 @@ a cancelled caller cannot leave a transaction open, and two processes queue up i
 """
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import TypeVar
@@ -14,49 +15,76 @@ from typing import TypeVar
 import aiosqlite
 import anyio
 
-from memory_cache.errors import CacheUnusable
+from memory_cache.errors import CacheDamaged, CacheUnusable
 
 T = TypeVar("T")
 
 BUSY_TIMEOUT_SECONDS = 30.0
 _PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA journal_size_limit = 16777216",
 )
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_PERMISSIONS = "Check the permissions of the cache file and its folder."
+_REBUILT = "It is rebuilt at the next start; nothing in the storage is lost."
+_EXPLAINED = {
+    sqlite3.SQLITE_FULL: ("The disk is full.", "Free some space and repeat; nothing was half-written."),
+    sqlite3.SQLITE_BUSY: ("Another process holds the cache.", "Repeat; `claude-memory doctor` names who holds it."),
+    sqlite3.SQLITE_READONLY: ("The cache cannot be written.", _PERMISSIONS),
+    sqlite3.SQLITE_PERM: ("The cache cannot be accessed.", _PERMISSIONS),
+    sqlite3.SQLITE_CANTOPEN: ("The cache cannot be opened.", "Check that its folder exists and can be written."),
+    sqlite3.SQLITE_IOERR: ("The disk reported an error.", "Check the disk; the cache can be rebuilt from the storage."),
+    sqlite3.SQLITE_CORRUPT: ("The cache is damaged.", _REBUILT),
+    sqlite3.SQLITE_NOTADB: ("The cache is damaged.", _REBUILT),
+}
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection with this project's pragmas, in autocommit mode, usable from any one thread at a time.
 
-    Raises: CacheUnusable when the file cannot be opened or is no SQLite file.
+    Raises: CacheUnusable when the file cannot be opened; CacheDamaged when it is no SQLite file.
     """
-    try:
+    with _explained(path):
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise CacheUnusable(f"The cache {path} cannot be opened: {error}.") from error
-    connection.row_factory = sqlite3.Row
-    try:
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-    except sqlite3.Error as error:
-        connection.close()
-        raise CacheUnusable(f"The cache {path} cannot be used: {error}.") from error
+        connection.row_factory = sqlite3.Row
+        try:
+            _use_write_ahead_log(connection)
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+        except BaseException:
+            connection.close()
+            raise
     return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    # The first switch of a new file needs it alone, and SQLite does not wait for that by itself.
+    deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """`BEGIN IMMEDIATE` … `COMMIT`, or `ROLLBACK` when the block raises."""
+    """`BEGIN IMMEDIATE` … `COMMIT`, or `ROLLBACK` when the block or the commit fails."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # A full disk has SQLite roll back by itself; a second ROLLBACK would hide the cause.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def schema_version() -> int:
@@ -69,7 +97,8 @@ def migrate(connection: sqlite3.Connection) -> None:
 
     Raises: CacheUnusable when the file was written by a newer version of this program.
     """
-    newest = schema_version()
+    migrations = _migrations()
+    newest = migrations[-1][0]
     if _user_version(connection) == newest:
         return
     with transaction(connection):
@@ -79,7 +108,7 @@ def migrate(connection: sqlite3.Connection) -> None:
                 f"The cache has schema {current}, this program knows {newest}.",
                 "Update claude-onedrive-memory on this machine; the cache is left as it is.",
             )
-        for number, script in _migrations():
+        for number, script in migrations:
             if number > current:
                 for statement in _statements(script):
                     connection.execute(statement)
@@ -103,65 +132,142 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+    if any(line.strip() and not line.lstrip().startswith("--") for line in statement.splitlines()):
+        raise ValueError("A migration ends in the middle of a statement.")
+
+
+@contextmanager
+def _explained(path: Path | None) -> Iterator[None]:
+    """Turn what SQLite says about the file itself (full, locked, damaged …) into this room's errors."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in _EXPLAINED:
+            raise
+        message, hint = _EXPLAINED[code]
+        where = f" File: {path}." if path is not None else ""
+        kind = CacheDamaged if code in _DAMAGED else CacheUnusable
+        raise kind(f"{message} ({error}){where}", hint) from error
 
 
 class Connection(aiosqlite.Connection):
     """An aiosqlite connection that runs a whole function in one hop on its thread."""
 
+    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(connector, iter_chunk_size=64)
+        # A process that forgets to close, or dies of an exception, must still be able to exit.
+        # SQLite survives a thread that ends anywhere: what was not committed never was.
+        self._thread.daemon = True
+
     async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `function`, shielded from cancellation: what it began, it ends."""
+        """Run `function`, shielded from cancellation: what it began, it ends.
+
+        A native `Task.cancel` still ends the waiting, never the function: its outcome is then unknown to the caller.
+        """
         with anyio.CancelScope(shield=True):
-            result: T = await self._execute(function, self._conn)
-            return result
+            result: T = await self._execute(function, self._conn)  # type: ignore[no-untyped-call]
+        return result
+
+    async def __aenter__(self) -> "Connection":
+        # Cancelled while opening, aiosqlite would lose the handle that its thread is about to make.
+        with anyio.CancelScope(shield=True):
+            try:
+                await self
+            except BaseException:
+                await self._ended()
+                raise
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.close()
+            finally:
+                await self._ended()
+
+    async def _ended(self) -> None:
+        # The thread reports to the event loop until its end: a loop closed before that would make it fail aloud.
+        while self._thread.is_alive():  # noqa: ASYNC110 - a thread's end sets no event
+            await anyio.sleep(0.002)
 
 
 class Database:
     """One writing and one reading connection to the cache of this device."""
 
-    def __init__(self, writer: Connection, reader: Connection) -> None:
+    def __init__(self, path: Path, writer: Connection, reader: Connection) -> None:
+        self.path = path
         self._writer = writer
         self._reader = reader
 
     async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `function` in one immediate transaction."""
+        """Run `function` in one immediate transaction. Raises: CacheUnusable, and what `function` raises."""
 
         def run(connection: sqlite3.Connection) -> T:
             with transaction(connection):
                 return function(connection)
 
-        return await self._writer.run(run)
+        with self._watched():
+            return await self._writer.run(run)
 
     async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `function` in one read transaction: it sees one state of the cache."""
+        """Run `function` in one read transaction: it sees one state of the cache. Raises as `write` does."""
 
         def run(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN")
             try:
                 return function(connection)
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
-        return await self._reader.run(run)
+        with self._watched():
+            return await self._reader.run(run)
 
     async def data_version(self) -> int:
         """A number that changes when another connection commits; cheap enough to poll."""
-        return await self._reader.run(lambda c: int(c.execute("PRAGMA data_version").fetchone()[0]))
+        with self._watched():
+            return await self._reader.run(lambda c: int(c.execute("PRAGMA data_version").fetchone()[0]))
+
+    async def tidy(self) -> None:
+        """Shrink the write-ahead log and refresh the planner's statistics; for a quiet moment of the daemon."""
+
+        def run(connection: sqlite3.Connection) -> None:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA optimize")
+
+        with self._watched():
+            await self._writer.run(run)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            with _explained(self.path):
+                yield
+        except CacheDamaged:
+            with suppress(OSError):
+                suspect_mark(self.path).touch()
+            raise
+
+
+def suspect_mark(path: Path) -> Path:
+    """The empty file beside the cache that says: damage was met, examine it at the next opening."""
+    return path.with_name(path.name + ".suspect")
 
 
 @asynccontextmanager
 async def open_database(path: Path) -> AsyncIterator[Database]:
     """The database at `path`, migrated. Raises: CacheUnusable."""
-    async with (
-        Connection(lambda: _connect_migrated(path), iter_chunk_size=64) as writer,
-        Connection(lambda: connect(path), iter_chunk_size=64) as reader,
-    ):
-        yield Database(writer, reader)
+    async with Connection(lambda: connect_migrated(path)) as writer, Connection(lambda: connect(path)) as reader:
+        yield Database(path, writer, reader)
 
 
-def _connect_migrated(path: Path) -> sqlite3.Connection:
+def connect_migrated(path: Path) -> sqlite3.Connection:
+    """A connection to the migrated database at `path`, for code that has no event loop. Raises: CacheUnusable."""
     connection = connect(path)
     try:
-        migrate(connection)
+        with _explained(path):
+            migrate(connection)
     except BaseException:
         connection.close()
         raise

@@ -7,6 +7,7 @@ MemoryCacheError
 ├── EditedMeanwhile         the memory changed between reading and writing
 ├── SettingsError           config.toml or an environment variable is wrong
 └── CacheUnusable           the SQLite file cannot be used (newer schema, inside a synced folder, disk full …)
+    └── CacheDamaged        it is malformed; the next opening makes a new one and salvages the old
 """
 
 from typing import ClassVar
@@ -57,3 +58,9 @@ class CacheUnusable(MemoryCacheError):
     """The SQLite file cannot be used."""
 
     title = "Cache cannot be used"
+
+
+class CacheDamaged(CacheUnusable):
+    """The SQLite file is malformed or no SQLite file at all."""
+
+    title = "Cache is damaged"
