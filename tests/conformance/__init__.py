@@ -1,0 +1,1 @@
+"""Independent verifiers of the MCP server; `make conformance` runs them."""
