@@ -173,7 +173,8 @@ def rewrite(
     layout = divide(text)
     has_block = before.has_front_matter and layout.block is not None
     start = layout.body if has_block else 0
-    tail = text[start:] if body is None else _with_body(layout, start, encodable(body))
+    body = before.body if body is None else encodable(body)
+    tail = text[start:] if body == before.body else _with_body(layout, start, body)
     try:
         if has_block and layout.block is not None:
             block = text[slice(*layout.block)]
@@ -188,7 +189,7 @@ def rewrite(
     except Unreadable as unreadable:
         raise InvalidInput(f"This file cannot be changed: {unreadable}.", "Edit it by hand.") from None
     result = (head + tail).encode("utf-8")
-    _verify(before, read(result), values, gone, body if body is None else encodable(body))
+    _verify(before, read(result), values, gone, body)
     return result
 
 
@@ -340,16 +341,14 @@ def _verify(
     after: ParsedFile,
     values: Mapping[str, Value | Source],
     gone: Collection[str],
-    body: str | None,
+    body: str,
 ) -> None:
     """The rewritten file says what it should and nothing else changed. Raises: InvalidInput."""
     expected = {key: value for key, value in _values_of(before).items() if key not in gone}
     expected.update({key: _as_read(key, value) for key, value in values.items()})
     actual = _values_of(after)
     wrong = [key for key in expected.keys() | actual.keys() if (expected.get(key) or None) != (actual.get(key) or None)]
-    if body is not None and after.body.replace("\r\n", "\n") != body.replace("\r\n", "\n"):
-        wrong.append("body")
-    if body is None and after.body != before.body:
+    if after.body != body and after.body != body.replace("\r\n", "\n"):
         wrong.append("body")
     if wrong or after.problem:
         raise InvalidInput(
