@@ -53,7 +53,7 @@ def plain_read(folder: Path) -> float:
 
 def memories_in(device: Device) -> int:
     """How many memories the device's cache holds."""
-    connection = sqlite3.connect(f"file:{device.home / 'cache.db'}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{device.home / 'cache.sqlite3'}?mode=ro", uri=True)
     try:
         return int(connection.execute("SELECT count(*) FROM memories").fetchone()[0])
     finally:
@@ -62,7 +62,7 @@ def memories_in(device: Device) -> int:
 
 def one_change(source: Device, target: Device, count: int) -> float:
     """Seconds from an edit on one device to the other device's cache."""
-    connection = sqlite3.connect(f"file:{target.home / 'cache.db'}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{target.home / 'cache.sqlite3'}?mode=ro", uri=True)
     marker = f"marker{count}x"
     memory_id = str(connection.execute("SELECT id FROM memories ORDER BY id LIMIT 1 OFFSET ?", (count,)).fetchone()[0])
     source.run("update", memory_id, text=f"# Changed\n\n{marker}\n")
