@@ -35,7 +35,8 @@ class Editor:
         known = {entry.key: entry for entry in self.entries}
         for key in remove:
             if key in known:
-                self._replace(*self._lines(known[key]), "")
+                start, end = self._lines(known[key])
+                self._replace(start, self._behind_comments(end, known[key].key_start - start), "")
         for key in sorted(values, key=lambda name: (_rank(name), name)):
             if key in known:
                 self._set(known[key], values[key])
@@ -71,6 +72,14 @@ class Editor:
 
     def _lines(self, entry: Entry) -> tuple[int, int]:
         return self._line_start(entry.key_start), self._line_end(max(entry.node.end, entry.colon))
+
+    def _behind_comments(self, position: int, indent: int) -> int:
+        """Behind the comment lines that are indented under an entry: they are about it, and without it
+        they could become text of the entry before."""
+        comment = re.compile(rf"[ \t]{{{indent + 1},}}#")
+        while comment.match(self.block, position):
+            position = self._line_end(position)
+        return position
 
     def _set(self, entry: Entry, value: Value | Source) -> None:
         if isinstance(value, Source):

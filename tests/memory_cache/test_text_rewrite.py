@@ -152,6 +152,7 @@ def test_removing_a_key_removes_its_lines_only(data: bytes) -> None:
         ("mine: 1", {"mine": "2", "new": "yes"}, 'mine: "2"\nnew: "yes"'),
         ("relatedTo: [a]", {"relatedTo": []}, None),
         ("expiresAt: 2020-01-01", {"expiresAt": None}, None),
+        ("a: |\n  x\nexpiresAt: 2020-01-01\n  # soon\nb: 1", {"expiresAt": None}, "a: |\n  x\nb: 1"),
     ],
 )
 def test_each_form_of_a_value_is_changed_in_place(before: str, change: dict[str, Any], after: str | None) -> None:
