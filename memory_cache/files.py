@@ -1,20 +1,22 @@
 """The files of this device: exact bytes, and the base they had in common with the storage.
 
 The one place that writes to the table `files`. Every function runs inside a transaction of the
-caller (`Database.write`) and keeps what is derived from the bytes in step (`memory_cache.indexing`).
+caller (`Database.write`), keeps what is derived from the bytes in step (`memory_cache.indexing`), and
+keeps each text of a memory that it replaces (`memory_cache.revisions`).
 
 A row's life: written here (no item id) → uploaded (item id and base) → changed here (content differs
 from base) → uploaded … → deleted here (content NULL) → gone in the storage → row dropped.
 """
 
-import hashlib
 import sqlite3
 from dataclasses import dataclass
 
 from memory_cache import indexing
 from memory_cache.errors import EditedMeanwhile
+from memory_cache.hashing import content_hash as content_hash  # part of this module's interface
 from memory_cache.models import FileKind
 from memory_cache.paths import kind_of
+from memory_cache.revisions import Cause, keep_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,6 @@ class FileRecord:
     def changed_here(self) -> bool:
         """Content differs from what the storage was last known to hold."""
         return self.content != self.base
-
-
-def content_hash(data: bytes) -> str:
-    """SHA-256 in hex: this project's identity of content."""
-    return hashlib.sha256(data).hexdigest()
 
 
 _COLUMNS = """file_id, path, kind, content, content_hash, local_version, item_id, base_version, base_path,
@@ -87,12 +84,21 @@ def by_item(connection: sqlite3.Connection, item_id: str) -> FileRecord | None:
 
 
 def by_path(connection: sqlite3.Connection, path: str) -> FileRecord | None:
-    """The live file at this path, or None."""
+    """The live file at this path, or None. Where two share it for a moment, the one bound to an item."""
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE path = ? AND content IS NOT NULL",
+        f"SELECT {_COLUMNS} FROM files WHERE path = ? AND content IS NOT NULL"
+        " ORDER BY item_id IS NULL, file_id LIMIT 1",
         (path,),
     ).fetchone()
     return record_of(row) if row else None
+
+
+def taken(connection: sqlite3.Connection, path: str) -> bool:
+    """Whether a new file must not use this path: something is or was just there, here or in the storage."""
+    found = connection.execute(
+        "SELECT 1 FROM files WHERE path = ?1 UNION ALL SELECT 1 FROM remote_items WHERE path = ?1 LIMIT 1", (path,)
+    ).fetchone()
+    return found is not None
 
 
 def add(connection: sqlite3.Connection, path: str, content: bytes) -> FileRecord:
@@ -104,28 +110,52 @@ def add(connection: sqlite3.Connection, path: str, content: bytes) -> FileRecord
     return _indexed(connection, int(cursor.lastrowid or 0))
 
 
-def write(connection: sqlite3.Connection, file_id: int, content: bytes, *, expected: int | None = None) -> FileRecord:
-    """Replace the bytes on this device; the base stays, so the next round uploads.
+def write(
+    connection: sqlite3.Connection,
+    file_id: int,
+    content: bytes,
+    *,
+    expected: int | None = None,
+    cause: Cause | None = None,
+) -> FileRecord:
+    """Replace the bytes on this device, also of a file deleted here; the base stays, so the next round uploads.
 
     Raises: EditedMeanwhile when `expected` is given and is not the file's `local_version`.
     """
     _expect(connection, file_id, expected)
+    digest = content_hash(content)
+    if connection.execute("SELECT 1 FROM files WHERE file_id = ? AND content_hash = ?", (file_id, digest)).fetchone():
+        return _required(connection, file_id)
+    keep_content(connection, file_id, digest, cause or Cause())
     _set_content(connection, file_id, content)
     return _indexed(connection, file_id)
 
 
+def move(connection: sqlite3.Connection, file_id: int, path: str, *, expected: int | None = None) -> FileRecord:
+    """Give the file another path on this device. Raises: EditedMeanwhile as `write` does."""
+    _expect(connection, file_id, expected)
+    connection.execute(
+        "UPDATE files SET path = ?, kind = ?, local_version = local_version + 1 WHERE file_id = ? AND path <> ?",
+        (path, kind_of(path), file_id, path),
+    )
+    return _indexed(connection, file_id)
+
+
 def delete(connection: sqlite3.Connection, file_id: int, *, expected: int | None = None) -> None:
-    """Delete on this device. The row stays until the storage has followed; a file that never
-    was in the storage, and may not be there, is dropped at once."""
+    """Delete on this device; `memory_cache.trash` keeps what it was. The row stays until the storage has
+    followed; a file that never was in the storage, and may not be there, is dropped at once.
+
+    Raises: EditedMeanwhile as `write` does.
+    """
     _expect(connection, file_id, expected)
     record = get(connection, file_id)
-    if record is None:
+    if record is None or record.content is None:
         return
     if record.item_id is None and record.sent is None:
         drop(connection, file_id)
         return
-    _set_content(connection, file_id, None)
     indexing.remove(connection, file_id)
+    _set_content(connection, file_id, None)
 
 
 def drop(connection: sqlite3.Connection, file_id: int) -> None:
@@ -150,12 +180,15 @@ def take_remote(
     data: bytes,
     file_id: int | None,
     expected: int | None = None,
+    cause: Cause | None = None,
 ) -> FileRecord:
     """This device now holds exactly what the storage holds: content = base = `data`.
 
-    A `file_id` of None makes a new row. Raises: EditedMeanwhile when the row is no longer at `expected`.
+    A `file_id` of None makes a new row. Raises: EditedMeanwhile when the row is no longer at `expected`,
+    is gone, or when another row is bound to the item by now.
     """
     digest = content_hash(data)
+    _unbound(connection, item_id, file_id)
     if file_id is None:
         cursor = connection.execute(
             "INSERT INTO files (path, kind, content, content_hash, item_id, base_version, base_path, base_hash)"
@@ -164,12 +197,17 @@ def take_remote(
         )
         return _indexed(connection, int(cursor.lastrowid or 0))
     _expect(connection, file_id, expected)
+    keep_content(connection, file_id, digest, cause or Cause("sync"))
+    before = connection.execute("SELECT path, content_hash FROM files WHERE file_id = ?", (file_id,)).fetchone()
     connection.execute(
-        "UPDATE files SET path = ?, kind = ?, content = ?, content_hash = ?, local_version = local_version + 1,"
-        " item_id = ?, base_version = ?, base_path = ?, base_hash = ?, base_content = NULL,"
-        " sent_hash = NULL, sent_content = NULL WHERE file_id = ?",
-        (path, kind_of(path), data, digest, item_id, version, path, digest, file_id),
+        "UPDATE files SET path = ?1, kind = ?2, content = ?3, content_hash = ?4,"
+        " local_version = local_version + (content_hash IS NOT ?4 OR path <> ?1),"
+        " item_id = ?5, base_version = ?6, base_path = ?1, base_hash = ?4, base_content = NULL,"
+        " sent_hash = NULL, sent_content = NULL WHERE file_id = ?7",
+        (path, kind_of(path), data, digest, item_id, version, file_id),
     )
+    if before is not None and tuple(before) == (path, digest):
+        return _required(connection, file_id)
     return _indexed(connection, file_id)
 
 
@@ -179,16 +217,20 @@ def record_base(
     """The storage holds `data` at `version`; whatever this device holds by now stays as it is.
 
     Used after an upload, and when both sides turn out to be equal. A local change that came in
-    between is still a change afterwards: its base is now `data`.
+    between is still a change afterwards: its base is now `data`. Raises: EditedMeanwhile when the row is
+    gone, or when another row is bound to the item by now.
     """
     digest = content_hash(data)
+    _unbound(connection, item_id, file_id)
+    before = _required(connection, file_id)
     connection.execute(
-        "UPDATE files SET item_id = ?, base_version = ?, base_path = ?, base_hash = ?,"
-        " base_content = CASE WHEN content_hash = ? THEN NULL ELSE ? END,"
-        " path = ?, sent_hash = NULL, sent_content = NULL WHERE file_id = ?",
-        (item_id, version, path, digest, digest, data, path, file_id),
+        "UPDATE files SET item_id = ?1, base_version = ?2, base_path = ?3, base_hash = ?4,"
+        " base_content = CASE WHEN content_hash = ?4 THEN NULL ELSE ?5 END,"
+        " local_version = local_version + (path <> ?3), path = ?3, kind = ?6,"
+        " sent_hash = NULL, sent_content = NULL WHERE file_id = ?7",
+        (item_id, version, path, digest, data, kind_of(path), file_id),
     )
-    return _indexed(connection, file_id)
+    return _required(connection, file_id) if before.path == path else _indexed(connection, file_id)
 
 
 def clear_base(connection: sqlite3.Connection, file_id: int) -> None:
@@ -229,9 +271,20 @@ def _expect(connection: sqlite3.Connection, file_id: int, expected: int | None) 
         raise EditedMeanwhile("The memory was changed by another session meanwhile.", "Read it again and repeat.")
 
 
-def _indexed(connection: sqlite3.Connection, file_id: int) -> FileRecord:
+def _unbound(connection: sqlite3.Connection, item_id: str, file_id: int | None) -> None:
+    row = connection.execute("SELECT file_id FROM files WHERE item_id = ?", (item_id,)).fetchone()
+    if row is not None and row["file_id"] != file_id:
+        raise EditedMeanwhile("Another file stands for this item of the storage by now.", "Compare both sides again.")
+
+
+def _required(connection: sqlite3.Connection, file_id: int) -> FileRecord:
     record = get(connection, file_id)
     if record is None:
         raise EditedMeanwhile("The memory was removed by another session meanwhile.", "Read it again and repeat.")
+    return record
+
+
+def _indexed(connection: sqlite3.Connection, file_id: int) -> FileRecord:
+    record = _required(connection, file_id)
     indexing.refresh(connection, file_id, record.path, record.kind, record.content)
     return record

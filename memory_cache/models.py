@@ -166,7 +166,7 @@ class Page(Record):
 
 
 class Revision(Record):
-    """A text of a memory that a later write replaced."""
+    """A text of a memory that a later write replaced. `content` is the body; `reason` one word for why."""
 
     revision: int
     memory_id: str
@@ -177,7 +177,7 @@ class Revision(Record):
 
 
 class TrashEntry(Record):
-    """A memory in the trash; `restore` brings it back until it is purged."""
+    """A memory in the trash; `restore` brings it back until it is purged. `content` is the body."""
 
     id: str
     title: str
@@ -187,9 +187,34 @@ class TrashEntry(Record):
     content: str
 
 
+class BatchResult(Record):
+    """What a change to many memories did, or with `dry_run` would do.
+
+    `memories`: those changed or deleted. `skipped`: one sentence for each that could not be changed.
+    """
+
+    memories: tuple[Memory, ...]
+    skipped: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+class Undone(Record):
+    """What undoing one change did.
+
+    `memories`: those brought back to what they were (as they are now; one that the change had made, as it was).
+    `left`: one sentence for each that was left alone, because it was changed since.
+    """
+
+    action: str
+    at: datetime
+    memories: tuple[Memory, ...]
+    left: tuple[str, ...] = ()
+
+
 class Conflict(Record):
-    """Two versions of one memory that changed the same lines. `mine` is the version that stands in
-    the memory now, `theirs` the whole other version, `base` their common ancestor (None when unknown)."""
+    """Two versions of one memory that changed the same lines, each as the whole file. `mine` is the version that
+    stands in the memory now (empty when it was deleted), `theirs` the other one, `base` their common ancestor
+    (None when unknown)."""
 
     id: str
     memory_id: str

@@ -5,19 +5,20 @@ CREATE TABLE meta (
 ) STRICT;
 
 -- One row per file: what this device holds (content), and what both sides held when last in step (base).
+-- The long columns come last, so that a scan of the short ones never reads them.
 CREATE TABLE files (
     file_id INTEGER PRIMARY KEY,
     path TEXT NOT NULL,
     kind TEXT NOT NULL,
-    content BLOB,                                -- NULL: deleted on this device, not yet in the storage
-    content_hash TEXT,                           -- SHA-256 of content; NULL with it
     local_version INTEGER NOT NULL DEFAULT 1,    -- grows with every change of content or path
-    item_id TEXT UNIQUE,                         -- NULL: never in the storage
-    base_version TEXT,
+    content_hash TEXT,                           -- SHA-256 of content; NULL with it
+    item_id TEXT UNIQUE,                         -- NULL: not bound to an item of the storage
+    base_version TEXT,                           -- these three are NULL together with item_id
     base_path TEXT,
     base_hash TEXT,
-    base_content BLOB,                           -- NULL where base_hash = content_hash
     sent_hash TEXT,                              -- what an upload of unknown outcome carried
+    content BLOB,                                -- NULL: deleted on this device, not yet in the storage
+    base_content BLOB,                           -- NULL where base_hash is NULL or equals content_hash
     sent_content BLOB
 ) STRICT;
 CREATE INDEX files_path ON files (path);
@@ -73,29 +74,51 @@ CREATE TABLE memory_links (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_links_target ON memory_links (target_id);
 
+-- What a tool did in one call, so that it can be undone; bounded.
+CREATE TABLE changes (
+    change_id INTEGER PRIMARY KEY,
+    action TEXT NOT NULL,
+    at TEXT NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE change_creations (
+    change_id INTEGER NOT NULL REFERENCES changes ON DELETE CASCADE,
+    memory_id TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (change_id, memory_id)
+) STRICT, WITHOUT ROWID;
+
+-- Memories deleted or expired here, or seen deleted in the storage.
 CREATE TABLE trash (
     trash_id INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
     path TEXT NOT NULL,
     title TEXT NOT NULL,
     category TEXT NOT NULL,
-    content BLOB NOT NULL,
-    content_hash TEXT NOT NULL,
     deleted_at TEXT NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL,
+    change_id INTEGER,                           -- the change of this device that did it, if one did
+    content_hash TEXT NOT NULL,
+    content BLOB NOT NULL
 ) STRICT;
 CREATE INDEX trash_memory ON trash (memory_id);
+CREATE INDEX trash_change ON trash (change_id) WHERE change_id IS NOT NULL;
 
+-- Texts that a later write replaced; bounded.
 CREATE TABLE revisions (
     revision_id INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
     path TEXT NOT NULL,
-    content BLOB NOT NULL,
-    content_hash TEXT NOT NULL,
     replaced_at TEXT NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL,
+    change_id INTEGER,
+    content_hash TEXT NOT NULL,
+    replaced_by TEXT,                            -- hash of what came instead; NULL for a text that was never in the file
+    content BLOB NOT NULL
 ) STRICT;
 CREATE INDEX revisions_memory ON revisions (memory_id, revision_id);
+CREATE INDEX revisions_change ON revisions (change_id) WHERE change_id IS NOT NULL;
 
 -- Open conflicts, derived from files of kind 'conflict'.
 CREATE TABLE conflicts (

@@ -1,0 +1,117 @@
+"""What tools did, call by call, so that the last call can be undone.
+
+A change is a number that the revisions and trash entries of one call carry, and the ids it made. Only what
+still is as the call left it is undone; what somebody changed since stays, and is named.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory_cache import files, memories, text_format, trash
+from memory_cache.clock import from_text, later_than, to_text
+from memory_cache.errors import InvalidInput, MemoryCacheError
+from memory_cache.models import Memory, Undone
+from memory_cache.revisions import Cause
+
+KEPT = 200
+
+
+def begin(connection: sqlite3.Connection, action: str, now: datetime) -> Cause:
+    """Begin a change; what is written with its cause belongs to it."""
+    cursor = connection.execute("INSERT INTO changes (action, at) VALUES (?, ?)", (action, to_text(now)))
+    number = int(cursor.lastrowid or 0)
+    connection.execute("DELETE FROM changes WHERE change_id <= ?", (number - KEPT,))
+    return Cause(action, now, number)
+
+
+def created(connection: sqlite3.Connection, cause: Cause, file_id: int) -> None:
+    """Note that the change made the memory of this file."""
+    if cause.change is not None:
+        connection.execute(
+            "INSERT OR REPLACE INTO change_creations (change_id, memory_id, content_hash)"
+            " SELECT ?, m.id, f.content_hash FROM memories m JOIN files f USING (file_id) WHERE m.file_id = ?",
+            (cause.change, file_id),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A memory before and after a change; before is None for one it made, after for one it deleted."""
+
+    memory_id: str
+    before: bytes | None
+    after: str | None
+    trash_id: int | None = None
+
+
+def undo_last(connection: sqlite3.Connection, now: datetime) -> Undone:
+    """Undo the last change that is not undone yet. Raises: InvalidInput when there is none."""
+    row = connection.execute(
+        "SELECT c.change_id, c.action, c.at FROM changes c WHERE c.undone = 0"
+        " AND (EXISTS (SELECT 1 FROM change_creations n WHERE n.change_id = c.change_id)"
+        " OR EXISTS (SELECT 1 FROM revisions r WHERE r.change_id = c.change_id)"
+        " OR EXISTS (SELECT 1 FROM trash t WHERE t.change_id = c.change_id)) ORDER BY c.change_id DESC LIMIT 1"
+    ).fetchone()
+    if row is None:
+        raise InvalidInput("There is no change to undo.", "The history of a memory lists its earlier texts.")
+    done: list[Memory] = []
+    left: list[str] = []
+    for step in _steps(connection, row["change_id"]):
+        result = _undo(connection, step, now)
+        if isinstance(result, Memory):
+            done.append(result)
+        else:
+            left.append(result)
+    connection.execute("UPDATE changes SET undone = 1 WHERE change_id = ?", (row["change_id"],))
+    return Undone(action=row["action"], at=from_text(row["at"]), memories=tuple(done), left=tuple(left))
+
+
+def _steps(connection: sqlite3.Connection, number: int) -> list[_Step]:
+    steps = {}
+    for row in connection.execute("SELECT * FROM change_creations WHERE change_id = ?", (number,)):
+        steps[row["memory_id"]] = _Step(row["memory_id"], None, row["content_hash"])
+    for row in connection.execute(
+        "SELECT memory_id, content, replaced_by FROM revisions WHERE change_id = ? AND replaced_by IS NOT NULL"
+        " ORDER BY revision_id",
+        (number,),
+    ):
+        earlier = steps.get(row["memory_id"])
+        before = earlier.before if earlier else row["content"]
+        steps[row["memory_id"]] = _Step(row["memory_id"], before, row["replaced_by"])
+    for row in connection.execute("SELECT memory_id, content, trash_id FROM trash WHERE change_id = ?", (number,)):
+        steps[row["memory_id"]] = _Step(row["memory_id"], row["content"], None, row["trash_id"])
+    return list(steps.values())
+
+
+def _undo(connection: sqlite3.Connection, step: _Step, now: datetime) -> Memory | str:
+    """The memory as it is now, or why it was left alone."""
+    cause = Cause("undo", now)
+    if step.trash_id is not None:
+        try:
+            return memories.by_file(connection, trash.restore(connection, step.trash_id, now))
+        except MemoryCacheError as error:
+            return error.message
+    row = connection.execute(
+        "SELECT m.file_id, m.title, m.updated, f.content_hash FROM memories m JOIN files f USING (file_id)"
+        " WHERE m.id = ?",
+        (step.memory_id,),
+    ).fetchone()
+    if row is None:
+        return f"The memory {step.memory_id} is gone by now."
+    if row["content_hash"] != step.after:
+        return f"The memory {step.memory_id} ({row['title']}) was changed since."
+    memory = memories.by_file(connection, row["file_id"])
+    if step.before is None:
+        trash.move_in(connection, row["file_id"], cause)
+        return memory
+    newer = as_newer_version(step.before, from_text(row["updated"]), now)
+    files.write(connection, row["file_id"], newer, cause=cause)
+    return memories.by_file(connection, row["file_id"])
+
+
+def as_newer_version(content: bytes, latest: datetime, now: datetime) -> bytes:
+    """An earlier text that comes back as the newest version: its `updated` says so, all else is as it was."""
+    if text_format.read(content).problem is not None:
+        return bytes(content)
+    return text_format.rewrite(content, set={"updated": later_than(latest, now)})
