@@ -1,207 +1,25 @@
-"""Which project a session works in.
-
-A project is its repository's origin, without scheme, user, credentials and `.git`; where there is no
-origin, its first commit; where there is no git, the directory. So clones, worktrees and machines agree,
-and two unrelated folders of one name stay apart.
-"""
+"""Which project a session works in: argument, environment, client roots, working directory."""
 
 import os
 import re
-import subprocess
-import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from memory_cache import project_identity
 from memory_cache.errors import InvalidInput
-from memory_cache.git_config import Repository, find_repository, is_shallow, origin_url
 from memory_cache.home import user_home
 from memory_cache.models import Project
+from memory_cache.project_identity import LOCAL, from_remote, key_of, split_bare
 
-_LOCAL, _COMMIT = "local:", "commit:"
-_GIT_TIMEOUT_SECONDS = 2.0
-_SCHEMES = frozenset(["http", "https", "ssh", "git", "git+ssh", "git+https", "git+http", "ftp", "ftps"])
-
-# Hosts whose paths ignore case.
-_CASELESS = frozenset(["github.com", "gitlab.com", "bitbucket.org", "dev.azure.com", "codeberg.org"])
-_ALIASES = {
-    "www.github.com": "github.com",
-    "ssh.github.com": "github.com",
-    "altssh.gitlab.com": "gitlab.com",
-    "altssh.bitbucket.org": "bitbucket.org",
-    "ssh.dev.azure.com": "dev.azure.com",
-    "vs-ssh.visualstudio.com": "dev.azure.com",
-}
-
-
-def from_remote(url: str) -> tuple[str, str] | None:
-    """(id, key) of a repository's remote URL; None for a path on this machine or no URL at all.
-
-    The id is written into files and never holds a credential; two spellings of one repository have one key.
-    """
-    parts = _split_remote(url.strip())
-    return _identity(*parts) if parts else None
-
-
-def key_of(stored_id: str) -> str:
-    """What an id in a file is compared by; understands ids of older versions, with scheme, user and case."""
-    text = unicodedata.normalize("NFC", stored_id).strip()
-    if text.startswith((_LOCAL, _COMMIT)):
-        return text
-    parts = _split_bare(text) or _split_remote(text)
-    return _identity(*parts)[1] if parts else text.casefold()
-
-
-def _split_remote(text: str) -> tuple[str, str] | None:
-    """(host, path) of `scheme://…` and of `user@host:path`."""
-    scheme, separator, rest = text.partition("://")
-    if separator:
-        return _split_authority(rest) if scheme.lower() in _SCHEMES else None
-    rest = _without_user(text)
-    host, colon, path = rest.partition("]:" if rest.startswith("[") else ":")
-    is_drive = len(host) == 1 and host.isalpha()
-    if not colon or is_drive or not host or re.search(r"[\s/\\]", host):
-        return None
-    if text.startswith((_LOCAL, _COMMIT)) or not ("@" in text or "/" in path or path.endswith(".git")):
-        return None
-    return host.lstrip("["), path
-
-
-def _split_bare(text: str) -> tuple[str, str] | None:
-    """(host, path) of an id without scheme: `github.com/Acme/Widget`, `user:token@host:8443/a/b`."""
-    if "://" in text:
-        return None
-    rest = _without_user(text)
-    host, colon, port = rest.partition("/")[0].partition(":")
-    if "/" not in rest or "." not in host.strip(".") or (colon and not port.isdigit()) or re.search(r"\s", host):
-        return None
-    return _split_authority(rest)
-
-
-def _split_authority(rest: str) -> tuple[str, str] | None:
-    authority, path = _cut(rest)
-    host, _, port = authority.rpartition("@")[2].partition(":")
-    if "@" in path and (port or "." not in host):
-        # A password with a slash in it: everything up to the last @ is credentials.
-        authority, path = _cut(path.rpartition("@")[2])
-        host, _, port = authority.partition(":")
-    if authority.rpartition("@")[2].startswith("["):
-        host, port = authority.rpartition("@")[2].partition("]")[0].lstrip("["), ""
-    if port and not port.isdigit():
-        path = f"{port}/{path}"  # ssh://git@host:owner/name
-    return (host, re.split(r"[?#]", path)[0]) if host else None
-
-
-def _cut(rest: str) -> tuple[str, str]:
-    end = re.search(r"[/?#]", rest)
-    return (rest[: end.start()], rest[end.start() :].lstrip("/")) if end else (rest, "")
-
-
-def _without_user(text: str) -> str:
-    head, slash, tail = text.partition("/")
-    return head.rpartition("@")[2] + slash + tail
-
-
-def _identity(host: str, path: str) -> tuple[str, str]:
-    host = host.lower().rstrip(".")
-    segments = [segment for segment in unicodedata.normalize("NFC", unquote(path)).split("/") if segment]
-    if segments and segments[-1].lower().endswith(".git"):
-        segments[-1] = segments[-1][:-4]
-    segments = [segment for segment in segments if segment]
-    host, segments = _azure(_ALIASES.get(host, host), segments)
-    text = "/".join([host, *segments])
-    if host in _CASELESS:
-        text = text.lower()
-    return text, text
-
-
-def _azure(host: str, segments: list[str]) -> tuple[str, list[str]]:
-    """Every address of an Azure DevOps repository as `dev.azure.com/org/project/_git/repository`."""
-    if host.endswith(".visualstudio.com"):
-        organisation = host.removesuffix(".visualstudio.com")
-        host, segments = "dev.azure.com", [organisation, *segments]
-    if host != "dev.azure.com":
-        return host, segments
-    segments = [segment for segment in segments if segment.lower() != "defaultcollection"]
-    if segments and segments[0].lower() == "v3":
-        segments = segments[1:]
-    marks = [index for index, segment in enumerate(segments) if segment.lower() in ("_git", "_ssh")]
-    if marks:
-        mark = marks[0]
-        segments = segments[:mark] + segments[mark + 1 :]
-        if len(segments) == 2:
-            segments.insert(1, segments[1])  # the project of the same name
-    if len(segments) == 3:
-        segments.insert(2, "_git")
-    return host, segments
+__all__ = ["from_remote", "identify", "key_of", "resolve"]
 
 
 def identify(directory: Path, source: str = "argument") -> Project:
     """The project of a directory. May run git for up to two seconds where there is no origin."""
-    place = directory.resolve()
-    repository = find_repository(place)
-    if repository is None:
-        return _local(place, source)
-    remote = from_remote(origin_url(repository) or "")
-    if remote:
-        project_id, key = remote
-        return Project(
-            id=project_id,
-            key=key,
-            name=project_id.rsplit("/", 1)[-1],
-            directory=str(repository.worktree),
-            source=source,
-        )
-    commit = _first_commit(repository)
-    if commit is None:
-        return _local(repository.worktree, source)
-    project_id = f"{_COMMIT}{commit}"
-    name = repository.common_dir.parent.name if repository.common_dir.name == ".git" else repository.worktree.name
-    return Project(id=project_id, key=project_id, name=name, directory=str(repository.worktree), source=source)
-
-
-def _local(directory: Path, source: str) -> Project:
-    try:
-        place = f"~/{directory.relative_to(user_home().resolve()).as_posix()}"
-    except ValueError:
-        place = directory.as_posix()
-    project_id = _LOCAL + unicodedata.normalize("NFC", place)
-    return Project(id=project_id, key=project_id, name=directory.name or place, directory=str(directory), source=source)
-
-
-_first_commits: dict[Path, str] = {}
-_first_commits_lock = threading.Lock()
-
-
-def _first_commit(repository: Repository) -> str | None:
-    if is_shallow(repository):
-        return None
-    with _first_commits_lock:
-        known = _first_commits.get(repository.common_dir)
-    if known:
-        return known
-    # No hooks, no pager, no configured helpers; a checkout owned by another user is only looked at.
-    command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", f"--git-dir={repository.common_dir}"]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        answer = subprocess.run(
-            [*command, "rev-list", "--max-parents=0", "HEAD", "--"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_GIT_TIMEOUT_SECONDS,
-            env=environ,
-            check=False,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    commits = answer.stdout.decode("ascii", "replace").split()
-    if answer.returncode or not commits:
-        return None
-    with _first_commits_lock:
-        _first_commits[repository.common_dir] = commits[-1]
-    return commits[-1]
+    found = project_identity.identify(directory)
+    return Project(id=found.id, key=found.key, name=found.name, directory=found.directory, source=source)
 
 
 def resolve(
@@ -227,7 +45,7 @@ def resolve(
         if directory.is_absolute() and directory.is_dir():
             project = identify(directory, source)
             place = directory.resolve()
-            nowhere = project.id.startswith(_LOCAL) and (place == user_home(environ).resolve() or place == place.parent)
+            nowhere = project.id.startswith(LOCAL) and (place == user_home(environ).resolve() or place == place.parent)
             if not nowhere:
                 return project
     return None
@@ -243,7 +61,7 @@ def _from_argument(argument: str, cwd: Path | None) -> Project:
         if not directory.is_dir():
             raise InvalidInput(f"There is no directory {text}.", "Name a directory, a repository URL or a project id.")
         return identify(directory)
-    remote = from_remote(text) or ((key_of(text), key_of(text)) if _split_bare(text) else None)
+    remote = from_remote(text) or ((key_of(text), key_of(text)) if split_bare(text) else None)
     if remote:
         return Project(id=remote[0], key=remote[1], name=remote[0].rsplit("/", 1)[-1])
     return Project(id=text, key=key_of(text), name=text.rsplit("/", 1)[-1])

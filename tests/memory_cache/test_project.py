@@ -2,13 +2,14 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_cache import project
+from memory_cache import project_identity
 from memory_cache.errors import InvalidInput
 from memory_cache.project import from_remote, identify, key_of, resolve
 
@@ -217,7 +218,7 @@ def test_git_that_hangs_or_is_missing_costs_no_answer(tmp_path: Path, monkeypatc
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(project, "_GIT_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(project_identity, "_GIT_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setenv("PATH", str(slow.parent) + os.pathsep + os.environ["PATH"])
     assert identify(top).id.startswith("local:")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -300,3 +301,9 @@ def test_an_empty_or_missing_argument_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput):
             resolve(bad)
     assert resolve(".", cwd=tmp_path) == identify(tmp_path)
+
+
+def test_identity_needs_the_standard_library_only() -> None:
+    heavy = "('pydantic', 'yaml', 'anyio')"
+    code = f"import sys, memory_cache.project_identity; sys.exit(any(m in sys.modules for m in {heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
