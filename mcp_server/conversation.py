@@ -14,7 +14,11 @@ The 2026 protocol has no handshake: each request says who asks. An open `subscri
 request like any other.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing it from `typing` costs what a relay has not got
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 UNKNOWN_OUTCOME = (
     "The memory service was restarted while {tool} was under way, so it may or may not have been done. "

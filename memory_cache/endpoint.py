@@ -5,10 +5,15 @@ nothing that costs milliseconds (`memory_cache.home`, the full story, costs thir
 answers; a test holds them together.
 """
 
+from __future__ import annotations
+
 import _socket  # `socket` is a wrapper that costs ten milliseconds and nothing here needs it
 import os
 import sys
-from collections.abc import Mapping
+
+TYPE_CHECKING = False  # importing it from `typing` costs what these processes have not got
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ADDRESS_NAME = "daemon.address"
 """Windows: a file `<port> <token>` in the home."""
