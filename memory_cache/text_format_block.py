@@ -173,7 +173,7 @@ class _Reader:
     def _collection(self, event: Any, depth: int) -> Node:
         start, style = event.start_mark.index, "flow" if event.flow_style else "block"
         is_mapping = isinstance(event, yaml.MappingStartEvent)
-        closing = yaml.MappingEndEvent if is_mapping else yaml.SequenceEndEvent
+        closing: Any = yaml.MappingEndEvent if is_mapping else yaml.SequenceEndEvent
         children: list[Node] = []
         while not isinstance(event := self._next(), closing):
             children.append(self._node(event, depth + 1))
