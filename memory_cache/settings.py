@@ -87,8 +87,8 @@ class ToolSettings(_Section):
 class ExpirySettings(_Section):
     """Days from expiry to trash, and days in the trash."""
 
-    grace_days: float = Field(default=7, ge=0, le=3_650)
-    trash_days: float = Field(default=30, ge=0, le=3_650)
+    grace_days: int = Field(default=7, ge=0, le=3_650)
+    trash_days: int = Field(default=30, ge=0, le=3_650)
 
 
 class PrivacySettings(_Section):
@@ -103,7 +103,7 @@ class DocumentSettings(_Section):
     sync: bool = True
     max_bytes: int = Field(default=100_000_000, ge=0)
     max_count: int = Field(default=2_000, ge=0)
-    max_age_days: float = Field(default=90, ge=0)
+    max_age_days: int = Field(default=90, ge=0)
 
 
 class HttpSettings(_Section):
