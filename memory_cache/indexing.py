@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memory_cache import conflicts, paths, problems, project, text_format
+from memory_cache import conflicts, document_index, paths, pattern_index, problems, project, text_format
 from memory_cache.clock import EPOCH, to_text
 from memory_cache.models import FileKind
 from memory_cache.problems import Code
@@ -170,4 +170,6 @@ def _set_id(connection: sqlite3.Connection, file_id: int, memory_id: str) -> Non
 INDEXERS: dict[FileKind, Indexer] = {
     FileKind.MEMORY: Indexer(_refresh_memory, _remove_memory),
     FileKind.CONFLICT: Indexer(conflicts.refresh, conflicts.remove),
+    FileKind.DOCUMENT: Indexer(document_index.refresh, document_index.remove),
+    FileKind.PATTERN: Indexer(pattern_index.refresh, pattern_index.remove),
 }
