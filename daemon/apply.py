@@ -1,0 +1,249 @@
+"""Carrying decisions out in the cache: each function runs inside one transaction, on the state it finds there.
+
+The storage's side of a step is done by `round_pull`, `round_push` and `round_delete`; what they learned
+or did is recorded here. Every function may be run again: a killed daemon repeats its last step and gets the same.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from daemon.merge import Merged, merge
+from daemon.reconcile import DeleteRemote
+from daemon.round_context import Device
+from daemon.round_observe import observed
+from daemon.round_plan import Step
+from memory_cache import conflicts, files, paths, remote_tree, revisions, text_format, trash
+from memory_cache.conflicts import ConflictRecord
+from memory_cache.files import FileRecord
+from memory_cache.hashing import content_hash
+from memory_cache.models import FileKind
+from memory_cache.revisions import Cause
+from storage_backends.base import Content, Item
+
+_TRASHED = frozenset({FileKind.MEMORY, FileKind.PATTERN})
+
+
+class Outcome(Enum):
+    """What `settle` came to."""
+
+    IN_STEP = "in step"
+    DOWNLOADED = "downloaded"
+    MERGED = "merged"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What was just read from the storage, and the file that it may belong to although it is not bound to its item."""
+
+    content: Content
+    partner: int | None = None
+
+
+def settle(connection: sqlite3.Connection, arrival: Arrival, device: Device, at: datetime) -> Outcome:
+    """Bring together what the storage holds right now and what this device holds."""
+    item, data = arrival.content.item, arrival.content.data
+    record = files.by_item(connection, item.item_id) or _partner(connection, arrival)
+    remote_tree.store(connection, observed(item))
+    if record is None:
+        _take(connection, item, data, None, at)
+        return Outcome.DOWNLOADED
+    base = record.base
+    if record.item_id is None and record.sent is not None and _same_memory(record.sent, data):
+        base = record.sent  # ours: nobody but the create whose answer got lost can have brought this id there
+    if record.item_id is not None and record.item_id != item.item_id:
+        remote_tree.forget(connection, record.item_id)
+    if data in (record.content, record.sent, base) or record.path == device.path:
+        files.record_base(
+            connection, record.file_id, item_id=item.item_id, path=item.path, version=item.version, data=data
+        )
+        return Outcome.IN_STEP
+    if record.content is None or record.content == base:
+        _take(connection, item, data, record.file_id, at)
+        return Outcome.DOWNLOADED
+    if base is None and not _same_memory(record.content, data):
+        # Two files met at one path. The storage's stays there; ours goes to a path of its own.
+        files.move(connection, record.file_id, free_path(connection, record))
+        _take(connection, item, data, None, at)
+        return Outcome.DOWNLOADED
+    return _merge(connection, record, base, arrival.content, device, at)
+
+
+def _partner(connection: sqlite3.Connection, arrival: Arrival) -> FileRecord | None:
+    if arrival.partner is None:
+        return None
+    record = files.get(connection, arrival.partner)
+    if record is None or record.item_id is None:
+        return record
+    # Only as long as its own item is not there again.
+    state = connection.execute("SELECT state FROM remote_items WHERE item_id = ?", (record.item_id,)).fetchone()
+    return None if state is not None and state[0] == "present" else record
+
+
+def _same_memory(one: bytes, other: bytes) -> bool:
+    first, second = text_format.read(one).id, text_format.read(other).id
+    return first == second
+
+
+def _take(connection: sqlite3.Connection, item: Item, data: bytes, file_id: int | None, at: datetime) -> None:
+    files.take_remote(
+        connection, item_id=item.item_id, path=item.path, version=item.version, data=data, file_id=file_id,
+        cause=Cause("sync", at),
+    )  # fmt: skip
+
+
+def _merge(
+    connection: sqlite3.Connection,
+    record: FileRecord,
+    base: bytes | None,
+    content: Content,
+    device: Device,
+    at: datetime,
+) -> Outcome:
+    """What the storage holds becomes the base, what both edits make becomes the content: an ordinary change of
+    this device, to be uploaded over exactly that version."""
+    item, data = content.item, content.data
+    mine = record.content or b""
+    merged = merge(record.kind, base, mine, data)
+    files.record_base(connection, record.file_id, item_id=item.item_id, path=item.path, version=item.version, data=data)
+    memory_id = identity_of(connection, record.file_id)
+    if merged.data != data and memory_id is not None:
+        revisions.keep(connection, memory_id, item.path, data, content_hash(data), Cause("merge", at))
+    files.write(connection, record.file_id, merged.data, cause=Cause("merge", at))
+    if merged.loser is None:
+        return Outcome.MERGED
+    author = device.name if merged.loser == mine else ""
+    keep_loser(connection, record.file_id, base, merged, author, at)
+    return Outcome.CONFLICT
+
+
+def identity_of(connection: sqlite3.Connection, file_id: int) -> str | None:
+    """Id of the memory that lives in this file."""
+    row = connection.execute("SELECT id FROM memories WHERE file_id = ?", (file_id,)).fetchone()
+    return None if row is None else str(row["id"])
+
+
+def keep_loser(
+    connection: sqlite3.Connection, file_id: int, base: bytes | None, merged: Merged, author: str, at: datetime
+) -> None:
+    """Keep the losing version whole: as an open conflict of its memory, or as a file of its own where it names none."""
+    record, loser = files.get(connection, file_id), merged.loser
+    if record is None or loser is None:
+        return
+    memory_id = identity_of(connection, file_id) or text_format.read(merged.data).id
+    if memory_id is not None:
+        note = ConflictRecord(memory_id=memory_id, path=record.path, device=author, at=at, base=base, theirs=loser)
+        path = conflicts.path_of(note)
+        known = connection.execute("SELECT content, base_content FROM files WHERE path = ?", (path,)).fetchone()
+        if known is None:
+            files.add(connection, path, conflicts.encode(note))
+            return
+        if _theirs(known["content"] or known["base_content"]) == loser:
+            return  # this very conflict is open already, or was just settled here
+    stem, dot, suffix = record.path.rpartition(".")
+    path = f"{stem}-{content_hash(loser)[:8]}{dot}{suffix}"
+    if connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is None:
+        files.add(connection, path, loser)
+
+
+def _theirs(data: bytes | None) -> bytes | None:
+    try:
+        return conflicts.decode(data or b"").theirs
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def free_path(connection: sqlite3.Connection, record: FileRecord, *, plain: bool = False) -> str:
+    """A path for this file that nothing uses and any storage accepts. `plain`: not even in the same folder."""
+    parsed = text_format.read(record.content or b"")
+    marks = content_hash(record.content or b"")
+    if record.kind is FileKind.MEMORY:
+        category = paths.DEFAULT_CATEGORY if plain else paths.category_of(record.path)
+        created = parsed.created or parsed.updated or paths.date_of(record.path) or datetime.min
+        title = parsed.title
+        try:
+            return paths.memory_path(category, created, title, parsed.id or marks, lambda p: files.taken(connection, p))
+        except ValueError:
+            return paths.memory_path(
+                paths.DEFAULT_CATEGORY, created, title, parsed.id or marks, lambda p: files.taken(connection, p)
+            )
+    folder, _, name = record.path.rpartition("/")
+    stem, dot, suffix = name.rpartition(".")
+    return f"{folder}/{paths.slug(stem)}-{marks[:8]}{dot}{suffix}"
+
+
+def move(connection: sqlite3.Connection, step: Step) -> bool:
+    """The same bytes stand at another path in the storage: here, too. False when that is not so any more."""
+    pair = remote_tree.divergence(connection, step.file_id, step.item_id)
+    file, item = pair.file, pair.remote
+    if file is None or item is None or file.base is None or item.version != file.base_version:
+        return False
+    files.record_base(
+        connection, file.file_id, item_id=item.item_id, path=item.path, version=item.version, data=file.base
+    )
+    return True
+
+
+def uploaded(connection: sqlite3.Connection, file_id: int, item: Item, data: bytes) -> None:
+    """The storage took these bytes of ours."""
+    remote_tree.store(connection, observed(item))
+    files.record_base(connection, file_id, item_id=item.item_id, path=item.path, version=item.version, data=data)
+
+
+def still_due(connection: sqlite3.Connection, step: Step) -> bool:
+    """Whether this delete is what the file still needs, after all that the round did since it was planned."""
+    record = files.get(connection, step.file_id or 0)
+    if record is None or record.item_id is None or record.item_id != step.item_id:
+        return False  # moved, or dealt with
+    if isinstance(step.action, DeleteRemote):
+        return record.content is None and record.base_version == step.version
+    return record.content is not None and record.content == record.base
+
+
+def deleted_here(connection: sqlite3.Connection, step: Step, at: datetime) -> bool:
+    """The file is gone in the storage (confirmed) and was not changed here: it goes to the trash of this device.
+
+    False when it was changed meanwhile, or is there again.
+    """
+    if not still_due(connection, step):
+        return False
+    if step.kind in _TRASHED and step.file_id is not None:
+        trash.keep(connection, step.file_id, Cause("deleted elsewhere", at))
+    drop(connection, step)
+    return True
+
+
+def deleted_there(connection: sqlite3.Connection, step: Step) -> bool:
+    """The storage has followed a delete of this device. When the file came back here meanwhile, it counts as new."""
+    record = files.get(connection, step.file_id or 0)
+    if record is not None and record.item_id == step.item_id and record.content is None:
+        drop(connection, step)
+        return True
+    create_again(connection, step)
+    return False
+
+
+def drop(connection: sqlite3.Connection, step: Step) -> None:
+    """Neither side has the file any more: forget both notes of it."""
+    if step.file_id is not None:
+        files.drop(connection, step.file_id)
+    if step.item_id is not None:
+        remote_tree.forget(connection, step.item_id)
+
+
+def drop_deleted(connection: sqlite3.Connection, step: Step) -> None:
+    """Gone on both sides; nothing happens when the file came back here meanwhile."""
+    record = files.get(connection, step.file_id) if step.file_id is not None else None
+    if record is None or (record.content is None and record.item_id == step.item_id):
+        drop(connection, step)
+
+
+def create_again(connection: sqlite3.Connection, step: Step) -> None:
+    """The file is gone in the storage (confirmed) and was changed here: it counts as new."""
+    record = files.get(connection, step.file_id or 0)
+    if record is not None and record.item_id == step.item_id:
+        files.clear_base(connection, record.file_id)
+    if step.item_id is not None:
+        remote_tree.forget(connection, step.item_id)
