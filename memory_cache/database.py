@@ -46,7 +46,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
     Raises: CacheUnusable when the file cannot be opened; CacheDamaged when it is no SQLite file.
     """
-    with _explained(path):
+    with explained(path):
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         try:
@@ -137,7 +137,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 @contextmanager
-def _explained(path: Path | None) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn what SQLite says about the file itself (full, locked, damaged …) into this room's errors."""
     try:
         yield
@@ -146,9 +146,8 @@ def _explained(path: Path | None) -> Iterator[None]:
         if code not in _EXPLAINED:
             raise
         message, hint = _EXPLAINED[code]
-        where = f" File: {path}." if path is not None else ""
         kind = CacheDamaged if code in _DAMAGED else CacheUnusable
-        raise kind(f"{message} ({error}){where}", hint) from error
+        raise kind(f"{message} ({error}) File: {path}.", hint) from error
 
 
 class Connection(aiosqlite.Connection):
@@ -199,12 +198,14 @@ class Database:
         self.path = path
         self._writer = writer
         self._reader = reader
+        self._identity = _identity(path)
 
     async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run `function` in one immediate transaction. Raises: CacheUnusable, and what `function` raises."""
 
         def run(connection: sqlite3.Connection) -> T:
             with transaction(connection):
+                self._refuse_when_replaced()
                 return function(connection)
 
         with self._watched():
@@ -225,7 +226,8 @@ class Database:
             return await self._reader.run(run)
 
     async def data_version(self) -> int:
-        """A number that changes when another connection commits; cheap enough to poll."""
+        """A number that changes when another connection commits; cheap enough to poll. Raises as `write` does."""
+        self._refuse_when_replaced()
         with self._watched():
             return await self._reader.run(lambda c: int(c.execute("PRAGMA data_version").fetchone()[0]))
 
@@ -239,15 +241,28 @@ class Database:
         with self._watched():
             await self._writer.run(run)
 
+    def _refuse_when_replaced(self) -> None:
+        # SQLite would go on writing into a file that no other process can see, and that is gone at the end.
+        if _identity(self.path) != self._identity:
+            raise CacheDamaged(f"The cache {self.path} was removed or replaced while in use.", "Start again.")
+
     @contextmanager
     def _watched(self) -> Iterator[None]:
         try:
-            with _explained(self.path):
+            with explained(self.path):
                 yield
         except CacheDamaged:
             with suppress(OSError):
                 suspect_mark(self.path).touch()
             raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def suspect_mark(path: Path) -> Path:
@@ -266,7 +281,7 @@ def connect_migrated(path: Path) -> sqlite3.Connection:
     """A connection to the migrated database at `path`, for code that has no event loop. Raises: CacheUnusable."""
     connection = connect(path)
     try:
-        with _explained(path):
+        with explained(path):
             migrate(connection)
     except BaseException:
         connection.close()

@@ -233,6 +233,34 @@ def record_base(
     return _required(connection, file_id) if before.path == path else _indexed(connection, file_id)
 
 
+def take_over(connection: sqlite3.Connection, row: sqlite3.Row, *, with_base: bool) -> FileRecord:
+    """Add a row of another cache: its content and, where it can be relied on, what was in step and what was sent.
+
+    Raises: ValueError for a path out of scope; sqlite3.IntegrityError when its item is bound already.
+    """
+    record = record_of(row)
+    if record.content is None:
+        raise ValueError("a deletion is not taken over")
+    based = with_base and record.item_id is not None and content_hash(record.base or b"") == row["base_hash"]
+    cursor = connection.execute(
+        "INSERT INTO files (path, kind, content, content_hash, local_version, item_id, base_version, base_path,"
+        " base_hash, base_content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            record.path,
+            kind_of(record.path),
+            record.content,
+            content_hash(record.content),
+            record.local_version,
+            *((record.item_id, record.base_version, record.base_path, row["base_hash"]) if based else (None,) * 4),
+            row["base_content"] if based else None,
+        ),
+    )
+    file_id = int(cursor.lastrowid or 0)
+    if record.sent is not None:
+        remember_sent(connection, file_id, record.sent)
+    return _indexed(connection, file_id)
+
+
 def clear_base(connection: sqlite3.Connection, file_id: int) -> None:
     """The storage has no such file any more, and this device keeps it: it will be created anew."""
     connection.execute(

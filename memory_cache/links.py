@@ -6,6 +6,7 @@ gone stays in the file, unseen, so that a restored memory has its links again.
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import datetime
 
 from memory_cache import drafts, memories, trash
 from memory_cache.clock import to_text
@@ -49,7 +50,7 @@ UNION SELECT m.id FROM memory_links l JOIN memories m USING (file_id) WHERE l.ta
 """
 
 
-def related(connection: sqlite3.Connection, text: str, depth: int, cause: Cause) -> list[tuple[Memory, int]]:
+def related(connection: sqlite3.Connection, text: str, depth: int, now: datetime) -> list[tuple[Memory, int]]:
     """Memories within `depth` links of this one, nearest first, with their distance; expired ones are left out.
 
     Raises: InvalidInput for a depth outside 1 … 10; UnknownMemory; AmbiguousId.
@@ -63,22 +64,38 @@ def related(connection: sqlite3.Connection, text: str, depth: int, cause: Cause)
         near = {row[0] for memory_id in ring for row in connection.execute(_NEIGHBOURS, (memory_id,))} - seen
         seen |= near
         living = memories.by_ids(connection, sorted(near))
-        ring = [memory.id for memory in living if not memory.expired(cause.at)]
-        found.extend((memory, distance) for memory in living if not memory.expired(cause.at))
+        ring = [memory.id for memory in living if not memory.expired(now)]
+        found.extend((memory, distance) for memory in living if not memory.expired(now))
         if not ring:
             break
     return found
 
 
-def edges(connection: sqlite3.Connection, cause: Cause) -> list[tuple[str, str]]:
-    """Every link between two living memories once, as a pair of ids."""
+def edges(connection: sqlite3.Connection, now: datetime) -> list[tuple[str, str]]:
+    """Every link between two living memories once, as a pair of ids; expired ones are left out."""
     rows = connection.execute(
         "SELECT DISTINCT min(m.id, l.target_id), max(m.id, l.target_id) FROM memory_links l"
         " JOIN memories m USING (file_id) JOIN memories t ON t.id = l.target_id"
         " WHERE m.id <> t.id AND coalesce(m.expires_at > ?1, 1) AND coalesce(t.expires_at > ?1, 1) ORDER BY 1, 2",
-        (to_text(cause.at),),
+        (to_text(now),),
     )
     return [(row[0], row[1]) for row in rows]
+
+
+def graph(
+    connection: sqlite3.Connection, start: str | None, depth: int, now: datetime
+) -> tuple[list[Memory], list[tuple[str, str]]]:
+    """Linked memories and each link between them once: all of them, or those within `depth` links of one.
+
+    Raises: as `related`.
+    """
+    pairs = edges(connection, now)
+    if start is None:
+        return memories.by_ids(connection, list(dict.fromkeys(end for pair in pairs for end in pair))), pairs
+    nodes = [memories.find(connection, start).memory]
+    nodes += [memory for memory, _ in related(connection, start, depth, now)]
+    shown = {memory.id for memory in nodes}
+    return nodes, [pair for pair in pairs if shown.issuperset(pair)]
 
 
 def dangling(connection: sqlite3.Connection) -> int:

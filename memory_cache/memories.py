@@ -176,9 +176,12 @@ def matching(connection: sqlite3.Connection, filter_: Filter, now: datetime) -> 
     ]
 
 
-def all_of(connection: sqlite3.Connection) -> list[Memory]:
-    """Every memory, expired ones too, in the order of their creation."""
-    return [memory_of(row) for row in connection.execute(f"SELECT {COLUMNS} {_FROM} ORDER BY m.created, m.id")]
+def all_of(connection: sqlite3.Connection, category: str | None = None) -> list[Memory]:
+    """Every memory, or every one of a category, expired ones too, in the order of their creation."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} {_FROM} WHERE m.category = coalesce(?, m.category) ORDER BY m.created, m.id", (category,)
+    )
+    return [memory_of(row) for row in rows]
 
 
 def expired(connection: sqlite3.Connection, before: datetime) -> list[Stored]:

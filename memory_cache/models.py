@@ -210,6 +210,12 @@ class Undone(Record):
     memories: tuple[Memory, ...]
     left: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        titles = "; ".join(f"{memory.title} ({memory.id})" for memory in self.memories[:10])
+        more = f"; {len(self.memories) - 10} more" if len(self.memories) > 10 else ""
+        done = f"{self.action} of {self.at:%Y-%m-%d %H:%M:%S} UTC: {titles or 'nothing could be undone'}{more}."
+        return " ".join((done, *self.left[:10]))
+
 
 class Conflict(Record):
     """Two versions of one memory that changed the same lines, each as the whole file. `mine` is the version that
@@ -251,8 +257,69 @@ class SyncHealth(Record):
     location: str = ""
 
 
+class Statistics(Record):
+    """What `get_statistics` shows. All counts but `expired` leave expired memories out.
+
+    Attributes:
+        by_project: by name (else id) of the project; global memories under an empty name.
+        by_tag: the most used tags first.
+        updated_within: days → how many memories were updated within that time.
+        links: pairs of linked memories; `unlinked`: memories in no such pair; `dangling`: links to what is gone.
+        content_bytes: size of all memory files; `cache_bytes`: of the SQLite file.
+    """
+
+    memories: int
+    expired: int
+    stale: int
+    read_only: int
+    by_category: dict[str, int]
+    by_project: dict[str, int]
+    by_priority: dict[str, int]
+    by_tag: dict[str, int]
+    oldest: datetime | None
+    newest: datetime | None
+    last_update: datetime | None
+    updated_within: dict[int, int]
+    links: int
+    unlinked: int
+    dangling: int
+    trash: int
+    conflicts: int
+    problems: int
+    content_bytes: int
+    cache_bytes: int
+
+
+class Technology(Record):
+    """A technology that a project uses, and the file that shows it. `tags`: what memories about it are tagged with."""
+
+    name: str
+    evidence: str
+    tags: tuple[str, ...] = ()
+
+
+class ContextItem(Record):
+    """A memory of the context. `section`: `task`, `decision`, `preference`, `technology` or `recent`; `reason` says in
+    words why it is here; `text` is its body, shortened to what the budget leaves."""
+
+    memory: Memory
+    section: str
+    reason: str
+    text: str
+
+
+class ProjectContext(Record):
+    """What matters for a project now, within a budget. `more`: how many further memories would have been relevant."""
+
+    project: Project | None
+    technologies: tuple[Technology, ...] = ()
+    items: tuple[ContextItem, ...] = ()
+    more: int = 0
+    tokens: int = 0
+
+
 class CacheStatus(Record):
-    """Counts for `status`."""
+    """Counts for `status`. `notice`: one sentence about a damaged cache that was replaced; usually empty."""
 
     memories: int
     expired: int
@@ -264,3 +331,4 @@ class CacheStatus(Record):
     health: SyncHealth
     device_id: str
     device_name: str
+    notice: str = ""

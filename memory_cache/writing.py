@@ -148,6 +148,18 @@ def restore(connection: sqlite3.Connection, text: str, revision: int | None, cau
     return memories.by_file(connection, stored.file_id)
 
 
+def living_or_deleted(connection: sqlite3.Connection, text: str) -> str:
+    """The id of the memory with this id or prefix, also of one in the trash. Raises: as `memories.find`."""
+    try:
+        return memories.find(connection, text).memory.id
+    except UnknownMemory:
+        try:
+            return trash.find(connection, text.strip())[1]
+        except UnknownMemory:
+            pass
+        raise
+
+
 def _from_trash(connection: sqlite3.Connection, text: str, cause: Cause) -> int:
     wanted = text.strip()
     memories.check_prefix(wanted)
