@@ -1,0 +1,134 @@
+"""Hand the daemon to the platform's service manager, and take it back."""
+
+import getpass
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from command_line import service_units
+from command_line.errors import CommandFailed
+from command_line.service_units import LAUNCHD_LABEL, SYSTEMD_UNIT, WINDOWS_TASK, Manager
+from memory_cache.home import Home, user_home
+
+
+def manager() -> Manager:
+    """The service manager of this platform."""
+    if sys.platform == "win32":
+        return "windows"
+    return "launchd" if sys.platform == "darwin" else "systemd"
+
+
+def program() -> str:
+    """The absolute path of `claude-memory` as it is installed here. Raises: CommandFailed."""
+    name = "claude-memory.exe" if os.name == "nt" else "claude-memory"
+    for folder in (Path(sys.argv[0]).absolute().parent, Path(sys.executable).parent):
+        if (folder / name).is_file():
+            return str(folder / name)
+    raise CommandFailed(
+        "Not installed", "The command claude-memory is not beside this Python.",
+        "Install the project (uv tool install, pipx, or pip install -e .) and run this again.",
+    )  # fmt: skip
+
+
+def definition(kind: Manager, home: Home, environ: Mapping[str, str] = os.environ) -> bytes:
+    """The service definition as it is written to disk."""
+    command = [program(), "daemon", "run"]
+    # Only a home that was chosen has to be told; the usual one is found without help.
+    kept = {"CLAUDE_MEMORY_HOME": str(home.root)} if environ.get("CLAUDE_MEMORY_HOME") else {}
+    if kind == "systemd":
+        return service_units.systemd_unit(command, kept).encode()
+    if kind == "launchd":
+        return service_units.launchd_agent(command, kept, str(home.log_file))
+    return service_units.windows_task([*command, *_home_argument(kept)], getpass.getuser()).encode("utf-16")
+
+
+def _home_argument(kept: Mapping[str, str]) -> list[str]:
+    return ["--home", kept["CLAUDE_MEMORY_HOME"]] if kept else []
+
+
+def definition_file(kind: Manager, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the definition lives."""
+    home = user_home(environ)
+    if kind == "systemd":
+        configuration = environ.get("XDG_CONFIG_HOME", "")
+        base = Path(configuration) if configuration.startswith("/") else home / ".config"
+        return base / "systemd" / "user" / SYSTEMD_UNIT
+    if kind == "launchd":
+        return home / "Library" / "LaunchAgents" / f"{LAUNCHD_LABEL}.plist"
+    return Home.current(environ).root / "claude-memory-task.xml"
+
+
+def install(home: Home) -> list[str]:
+    """Write the definition and start the service. Returns what was done and what is left to do, as sentences.
+
+    Raises: CommandFailed when the file cannot be written. A manager that is not there is no failure: the
+    definition is in place for the day it is.
+    """
+    kind = manager()
+    target = definition_file(kind)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(definition(kind, home))
+    except OSError as error:
+        raise CommandFailed("Cannot install", f"{target} cannot be written: {error.strerror}.") from error
+    done = [f"Wrote {target}."]
+    for command in _start_commands(kind, target):
+        problem = _run(command)
+        if problem:
+            done.append(f"`{' '.join(command)}` did not work ({problem}). Run it yourself after the next login.")
+            return done
+    done.append("The daemon runs now and starts with every login.")
+    if kind == "systemd":
+        done.append("On a machine without a login (a server): `loginctl enable-linger` keeps it running.")
+    return done
+
+
+def uninstall() -> list[str]:
+    """Stop the service and remove its definition. Memories, cache and settings stay."""
+    kind = manager()
+    target = definition_file(kind)
+    if not target.exists():
+        return []
+    for command in _stop_commands(kind, target):
+        _run(command)
+    target.unlink(missing_ok=True)
+    if kind == "systemd":
+        _run(["systemctl", "--user", "daemon-reload"])
+    return [f"Removed {target}."]
+
+
+def _start_commands(kind: Manager, target: Path) -> list[list[str]]:
+    if kind == "systemd":
+        return [["systemctl", "--user", "daemon-reload"], ["systemctl", "--user", "enable", "--now", SYSTEMD_UNIT]]
+    if kind == "launchd":
+        return [["launchctl", "bootstrap", _launchd_domain(), str(target)]]
+    return [
+        ["schtasks", "/create", "/tn", WINDOWS_TASK, "/xml", str(target), "/f"],
+        ["schtasks", "/run", "/tn", WINDOWS_TASK],
+    ]
+
+
+def _stop_commands(kind: Manager, target: Path) -> list[list[str]]:
+    if kind == "systemd":
+        return [["systemctl", "--user", "disable", "--now", SYSTEMD_UNIT]]
+    if kind == "launchd":
+        return [["launchctl", "bootout", f"{_launchd_domain()}/{LAUNCHD_LABEL}"]]
+    return [["schtasks", "/end", "/tn", WINDOWS_TASK], ["schtasks", "/delete", "/tn", WINDOWS_TASK, "/f"]]
+
+
+def _launchd_domain() -> str:
+    return f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui/0"
+
+
+def _run(command: list[str]) -> str:
+    """Run it; empty when it worked, else why not."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return said[-1] if said else f"exit code {done.returncode}"
