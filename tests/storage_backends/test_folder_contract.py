@@ -1,0 +1,49 @@
+"""A plain folder keeps the contract of every storage."""
+
+from pathlib import Path
+
+import pytest
+
+from storage_backends import folder_rename
+from storage_backends.folder import FolderStorage
+
+from .contract import Move, NewDevice, StorageContract
+
+
+class TestFolderStorage(StorageContract):
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        root = tmp_path / "store"
+        FolderStorage.prepare(root)
+        return root
+
+    @pytest.fixture
+    def new_device(self, root: Path) -> NewDevice:
+        return lambda: FolderStorage(root)
+
+    @pytest.fixture
+    def move(self, root: Path) -> Move:
+        async def move(path: str, new_path: str) -> None:
+            (root / new_path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).rename(root / new_path)
+
+        return move
+
+
+class TestWithoutExchange(TestFolderStorage):
+    """As on file systems that cannot exchange two files in one step."""
+
+    @pytest.fixture(autouse=True)
+    def _no_exchange(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(fd: int | None, one: str, other: str) -> None:
+            raise folder_rename.ExchangeUnsupported
+
+        monkeypatch.setattr(folder_rename, "exchange", refuse)
+
+
+class TestWithHardLinksOnly(TestWithoutExchange):
+    """As on file systems that know no flags to rename at all."""
+
+    @pytest.fixture(autouse=True)
+    def _no_flags(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(folder_rename, "_rename_with_flag", lambda fd, old, new, flag: False)
