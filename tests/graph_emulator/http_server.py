@@ -75,7 +75,7 @@ class HttpServer:
     def __init__(self, handler: Handler, upgrade: Upgrade) -> None:
         self._handler, self._upgrade = handler, upgrade
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen; returns the port (chosen by the system when 0)."""
@@ -87,23 +87,27 @@ class HttpServer:
         """Stop listening and end every connection."""
         for server in self._servers:
             server.close()
-        for task in list(self._connections):
+        open_now = dict(self._connections)
+        for task, writer in open_now.items():
+            writer.transport.abort()
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*open_now, return_exceptions=True)
+        await asyncio.sleep(0)  # lets the transports say goodbye
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._connections.add(task)
+        self._connections[task] = writer
         try:
             while await self._serve_one(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
             pass
         finally:
-            self._connections.discard(task)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception, asyncio.CancelledError):
                 writer.close()
+                await writer.wait_closed()
+            self._connections.pop(task, None)
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read_request(reader, writer)
