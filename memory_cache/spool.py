@@ -28,7 +28,7 @@ def put(home: str, event: dict[str, Any]) -> bool:
     data = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
     if len(data) > MOST_BYTES or len(os.listdir(folder)) >= MOST_FILES:
         return False
-    name = os.path.join(folder, f"{time.time_ns():020d}-{os.getpid()}")
+    name = os.path.join(folder, f"{time.time_ns():020d}-{os.urandom(4).hex()}")
     descriptor = os.open(f"{name}.tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
