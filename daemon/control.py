@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import SocketAttribute, SocketListener, SocketStream
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteStream
 
 from memory_cache.endpoint import ADDRESS_NAME
@@ -59,8 +59,8 @@ class ControlSocket:
         """Whether clients still find this socket: a cleaner of /tmp, or a person, may have removed it."""
         return sys.platform == "win32" or _inode(self._home.socket_path) == self._inode
 
-    async def serve(self, handlers: Mapping[str, Handler]) -> None:
-        """Accept until cancelled. A connection that fails ends alone."""
+    async def serve(self, handlers: Mapping[str, Handler], connections: TaskGroup | None = None) -> None:
+        """Accept until cancelled. A connection that fails ends alone; with `connections`, they outlive this call."""
 
         async def one(stream: SocketStream) -> None:
             try:
@@ -71,7 +71,7 @@ class ControlSocket:
             except Exception:  # noqa: BLE001 - one connection must not end the others
                 _log.exception("a connection failed")
 
-        await self._listener.serve(one)
+        await self._listener.serve(one, connections)
 
     async def _one(self, stream: SocketStream, handlers: Mapping[str, Handler]) -> None:
         if not _is_same_user(stream.extra(SocketAttribute.raw_socket)):  # noqa: S610 - no Django here
