@@ -57,9 +57,15 @@ def insert(connection: sqlite3.Connection, document: DocumentFile, file_id: int 
     set_projects(connection, document_id, document.projects)
     connection.execute(
         "INSERT INTO document_text (rowid, title, source, body) VALUES (?, ?, ?, ?)",
-        (document_id, text.index_text(document.title), text.index_text(document.source), text.index_text(content)),
+        (document_id, text.index_text(document.title), text.index_text(_origin(document)), text.index_text(content)),
     )
     return document_id
+
+
+def _origin(document: DocumentFile) -> str:
+    """The source, and what was asked for: an answer of WebFetch is found by the question it answers."""
+    told = [value for value in (document.metadata or {}).values() if isinstance(value, str)]
+    return " ".join((document.source, document.source_tool, *told))
 
 
 def set_projects(connection: sqlite3.Connection, document_id: int, projects: tuple[str, ...]) -> None:

@@ -101,3 +101,13 @@ def document_ids(connection: sqlite3.Connection, beginning: str, limit: int) -> 
 
 def _pattern(beginning: str) -> str:
     return re.sub(r"([%_\\])", r"\\\1", beginning.strip()) + "%"
+
+
+def category_counts(connection: sqlite3.Connection, project_key: str) -> dict[str, int]:
+    """How many memories of a project are in each category, the fullest first; expired ones too."""
+    rows = connection.execute(
+        "SELECT category, count(*) AS number FROM memories WHERE project_key = ? GROUP BY category"
+        " ORDER BY number DESC, category",
+        (project_key,),
+    )
+    return {row["category"]: row["number"] for row in rows}

@@ -1,0 +1,85 @@
+"""Serving one client: over a byte stream that the daemon hands on, or over this process's stdin and stdout.
+
+This module imports nothing heavy, so that a server without a daemon can first switch off the garbage collector:
+reading the SDK's modules takes most of the time until the first answer, and collecting while nothing can be
+garbage yet takes a fifth of that.
+"""
+
+import gc
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from memory_cache.cache import MemoryCache
+    from memory_cache.home import Home
+
+
+class ByteReader(Protocol):
+    """Where messages come from; any anyio byte stream will do."""
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        """At least one byte, at most `max_bytes`. Raises anyio.EndOfStream at the end."""
+        ...
+
+
+class ByteWriter(Protocol):
+    """Where answers go; any anyio byte stream will do."""
+
+    async def send(self, item: bytes) -> None:
+        """Write all bytes."""
+        ...
+
+
+def warm_up() -> None:
+    """Import and build what the first session would otherwise wait for; the daemon calls this when it starts."""
+    from mcp_server import connection
+    from mcp_server.tools import built
+
+    del connection
+    built("full")
+
+
+async def serve_session(
+    cache: "MemoryCache",
+    reader: ByteReader,
+    writer: ByteWriter,
+    preamble: Mapping[str, Any],
+    *,
+    initial: bytes = b"",
+) -> None:
+    """Serve one client until it closes its side or goes away.
+
+    Args:
+        preamble: what the relay sent first: `cwd`, `project_dir`, `session_id`, `roots`.
+        initial: bytes that were already read behind the preamble.
+
+    A client that vanishes is no error. The streams are not closed here.
+    """
+    from mcp_server.connection import serve_bytes
+    from mcp_server.session import SessionContext
+
+    await serve_bytes(cache, reader, writer, SessionContext.from_preamble(preamble), initial)
+
+
+def serve_stdio(home: "Home", environ: Mapping[str, str]) -> int:
+    """Serve this process's client in this process, until it closes stdin. Returns the exit code.
+
+    Errors that keep the server from starting go to stderr as one sentence; nothing but messages goes to stdout.
+    """
+    gc.disable()
+    import anyio
+
+    from mcp_server.connection import run_stdio
+    from memory_cache.errors import MemoryCacheError
+
+    gc.freeze()
+    gc.enable()
+    try:
+        anyio.run(run_stdio, home, environ)
+    except MemoryCacheError as error:
+        print(f"claude-memory: {error.message} {error.hint}".rstrip(), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
