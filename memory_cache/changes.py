@@ -11,6 +11,7 @@ from datetime import datetime
 from memory_cache import files, memories, text_format, trash
 from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
+from memory_cache.hashing import content_hash
 from memory_cache.models import Memory, Undone
 from memory_cache.revisions import Cause
 
@@ -107,7 +108,20 @@ def _undo(connection: sqlite3.Connection, step: _Step, now: datetime) -> Memory 
         return memory
     newer = as_newer_version(step.before, from_text(row["updated"]), now)
     files.write(connection, row["file_id"], newer, cause=cause)
+    _stands_for(connection, step.memory_id, content_hash(step.before), content_hash(newer))
     return memories.by_file(connection, row["file_id"])
+
+
+def _stands_for(connection: sqlite3.Connection, memory_id: str, before: str, newer: str) -> None:
+    # The text is back with a later `updated`: what led to it can still be undone from here.
+    connection.execute(
+        "UPDATE revisions SET replaced_by = ? WHERE memory_id = ? AND replaced_by = ? AND change_id IS NOT NULL",
+        (newer, memory_id, before),
+    )
+    connection.execute(
+        "UPDATE change_creations SET content_hash = ? WHERE memory_id = ? AND content_hash = ?",
+        (newer, memory_id, before),
+    )
 
 
 def as_newer_version(content: bytes, latest: datetime, now: datetime) -> bytes:

@@ -94,7 +94,7 @@ def gather(
         for memory in _latest(connection, Filter(scope=scope, category=category), now):
             if category != "task" or is_open(memory):
                 what = f"open {category}" if category == "task" else category
-                found.append(Candidate(memory, category, f"{what} {_of(memory, project)}"))
+                found.append(Candidate(memory, category, _reason(what, memory)))
     if project is not None:
         mine = Filter(scope=Scope(project_key=key, with_global=False))
         found += [
@@ -212,11 +212,9 @@ def _score(candidate: Candidate, project: Project | None, now: datetime) -> floa
     return _PRIORITY[memory.priority] + own + candidate.weight + math.exp(-days / 45)
 
 
-def _of(memory: Memory, project: Project | None) -> str:
-    place = "that is global" if memory.project_id is None else "of this project"
-    if project is None:
-        place = "that is global"
-    return f"{place}, high priority" if memory.priority == "high" else place
+def _reason(what: str, memory: Memory) -> str:
+    reason = f"global {what}" if memory.project_id is None else f"{what} of this project"
+    return f"{reason}, high priority" if memory.priority == "high" else reason
 
 
 def _ago(memory: Memory, now: datetime) -> str:

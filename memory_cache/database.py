@@ -15,7 +15,7 @@ from typing import TypeVar
 import aiosqlite
 import anyio
 
-from memory_cache.errors import CacheDamaged, CacheUnusable
+from memory_cache.errors import CacheDamaged, CacheUnusable, InvalidInput
 
 T = TypeVar("T")
 
@@ -201,7 +201,10 @@ class Database:
         self._identity = _identity(path)
 
     async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `function` in one immediate transaction. Raises: CacheUnusable, and what `function` raises."""
+        """Run `function` in one immediate transaction.
+
+        Raises: CacheUnusable; InvalidInput for text that no database can hold; what `function` raises.
+        """
 
         def run(connection: sqlite3.Connection) -> T:
             with transaction(connection):
@@ -251,6 +254,8 @@ class Database:
         try:
             with explained(self.path):
                 yield
+        except UnicodeEncodeError:
+            raise InvalidInput("The text holds broken characters (lone surrogates).", "Leave them out.") from None
         except CacheDamaged:
             with suppress(OSError):
                 suspect_mark(self.path).touch()

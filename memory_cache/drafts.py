@@ -57,7 +57,7 @@ def prepare(draft: Draft, *, now: datetime, secrets: SecretsPolicy) -> Prepared:
 def checked_content(content: str, *, secrets: SecretsPolicy) -> tuple[str, tuple[str, ...]]:
     """The text to store, and warnings. Raises: InvalidInput when nothing is left of it, it is too long, or holds
     secrets that the settings refuse."""
-    public = private.strip_private(content)
+    public = private.strip_private(encodable(content))
     if not public.strip():
         if content.strip():
             raise InvalidInput(
@@ -125,7 +125,7 @@ def with_title(body: str, title: str, *, replace_heading: bool) -> str:
     Args:
         replace_heading: a heading that is the title so far makes way; otherwise it stays below the new one.
     """
-    text = " ".join(title.lstrip("#").split())
+    text = " ".join(encodable(title).lstrip("#").split())
     if not any(character.isalnum() for character in text):
         raise InvalidInput("The title is empty.", "Give a title of a few words, or leave it out.")
     if text_format.title_of(body) == text_format.title_of(text):

@@ -105,7 +105,7 @@ def test_the_first_scope_keeps_bases(connection: sqlite3.Connection) -> None:
     assert files.get(connection, record.file_id) == record
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.tuples(
