@@ -17,6 +17,7 @@ from storage_backends.errors import ItemBusy, NotFound
 _HELD_OPEN = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_READ = os.O_RDONLY | _FLAGS | getattr(os, "O_NONBLOCK", 0)  # a pipe must not make us wait for its writer
 _CHUNK = 1 << 20
 
 _WINDOWS_NOT_HERE = 0x1000 | 0x40000 | 0x400000  # OFFLINE, RECALL_ON_OPEN, RECALL_ON_DATA_ACCESS
@@ -119,7 +120,12 @@ class Directory:
 
         Raises: ItemBusy when it changes meanwhile; NotFound for what is no regular file; OSError.
         """
-        descriptor = os.open(self._place(name), os.O_RDONLY | _FLAGS | getattr(os, "O_NONBLOCK", 0), dir_fd=self.fd)
+        try:
+            descriptor = os.open(self._place(name), _READ, dir_fd=self.fd)
+        except OSError:
+            if not stat.S_ISREG(self.status_of(name).st_mode):  # a link or a socket
+                raise NotFound(f"{name} is not a regular file.") from None
+            raise
         try:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
@@ -192,7 +198,7 @@ class Directory:
         import fcntl
         import signal
 
-        descriptor = os.open(self._place(name), os.O_RDONLY | _FLAGS | os.O_NONBLOCK, dir_fd=self.fd)
+        descriptor = os.open(self._place(name), _READ, dir_fd=self.fd)
         try:
             # Should the lease be broken before it is given back: a signal that is ignored, not one that kills
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)

@@ -82,6 +82,8 @@ class Root:
             if top.fd is not None:
                 _lock(top.fd)  # released with the descriptor
             yield top
+            if self._case_sensitive is None:
+                self._case_sensitive = _is_case_sensitive(top)  # the first file tells
 
     @contextmanager
     def folder(self, top: Directory, folders: Sequence[str], *, exact: bool) -> Iterator[Directory]:
@@ -124,15 +126,11 @@ class Root:
 
 def _is_case_sensitive(top: Directory) -> bool | None:
     """Tried on a name that is there; None when none has letters of two cases."""
-    for name in top.names():
+    names = top.names()
+    for name in names:
         other = name.swapcase()
         if other != name and len(other) == len(name):
-            try:
-                return not os.path.samestat(top.status_of(name), top.status_of(other))
-            except (FileNotFoundError, NotADirectoryError):
-                return True
-            except OSError:
-                return None
+            return other in names or not top.has(other)
     return None
 
 

@@ -38,6 +38,7 @@ class State:
         self.snapshot = Snapshot()
         self.complete = False
         self.look_seconds = 0.0
+        self._kind = "folder-" + digest_of(os.fsencode(self.root.path))[:8]
         self._name = secrets.token_hex(6)
         self._looked_at = 0.0
 
@@ -130,7 +131,7 @@ class State:
 
     def _cursor(self) -> str:
         device, inode = self.root.identity or (0, 0)
-        return f"folder:{self._name}:{self.snapshot.number}:{device:x}:{inode:x}:{len(self.snapshot.files)}"
+        return f"{self._kind}:{self._name}:{self.snapshot.number}:{device:x}:{inode:x}:{len(self.snapshot.files)}"
 
     def _parse(self, cursor: str) -> int:
         """The change number. A cursor of an earlier process still tells whether the root was unmounted since."""
@@ -139,9 +140,11 @@ class State:
             identity, files, position = (int(device, 16), int(inode, 16)), int(count), int(number)
         except ValueError:
             raise CursorExpired("The cursor is not known here.") from None
-        if kind == "folder" and name == self._name and position <= self.snapshot.number:
+        if kind != self._kind:
+            raise CursorExpired("The cursor is of another folder.")
+        if name == self._name and position <= self.snapshot.number:
             return position
-        if kind == "folder" and files and self.root.identity_now() not in (None, identity) and self.root.is_empty():
+        if files and self.root.identity_now() not in (None, identity) and self.root.is_empty():
             raise Unreachable(f"{self.root.path} is empty and another folder than before.", MOUNT_HINT)
         raise CursorExpired("The cursor is from another run.")
 
