@@ -109,6 +109,21 @@ class OneDriveStorage:
         """Something below the root is missing that should be there: look for the root itself next time."""
         self._root, self._trusted = None, False
 
+    @property
+    def skew(self) -> float | None:
+        """Seconds by which this machine's clock is ahead of the service's; None before the first answer."""
+        return self._transport.skew
+
+    async def look_over(self) -> int | None:
+        """Ask for the root itself, and for the bytes that are free; None where the service keeps that to itself.
+
+        Raises: Unreachable, LoginRequired, AccessDenied, Throttled.
+        """
+        root = await self._find_root(trust=False)
+        answer = await self._transport.send("GET", self._transport.url(f"{root.base}?$select=id,quota"))
+        left = (answer.json().get("quota") or {}).get("remaining") if answer.ok else None
+        return int(left) if isinstance(left, int | float) else None
+
     # --- changes -------------------------------------------------------------------------------------
 
     async def changes(self, cursor: str | None) -> Changes:

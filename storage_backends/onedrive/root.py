@@ -8,8 +8,6 @@ empty store to begin anew in.
 import base64
 import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from storage_backends.errors import AccessDenied, LoginRequired, NotFound, Perma
 from storage_backends.names import validate_path
 from storage_backends.onedrive import faults
 from storage_backends.onedrive.items import DriveItem, Root, encoded
+from storage_backends.onedrive.private_file import write_private
 from storage_backends.onedrive.settings import APP_FOLDER, DEFAULT_FOLDER, OneDriveSettings
 from storage_backends.onedrive.transport import Transport
 
@@ -155,18 +154,3 @@ async def make_folder(transport: Transport, parent: Root, name: str) -> Root:
         answer = await transport.send("GET", transport.url(parent.file_path(name)))
     made = DriveItem.parse(answer.json())
     return Root(parent.drive, made.item_id, address=str(answer.json().get("webUrl") or ""))
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, readable by the user alone."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")  # 0600 from the start
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -63,7 +63,7 @@ class OAuth:
     down: bool = False
     unattended_prompts: int = 0
     claims_seen: list[str] = field(default_factory=list)
-    _codes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _codes: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
     # --- for tests ---------------------------------------------------------------------------------
 
@@ -142,13 +142,14 @@ class OAuth:
     def _authorize(self, request: Request) -> Response:
         query = {k: v[-1] for k, v in parse_qs(urlsplit(request.target).query).items()}
         code = f"ac-{self.rng.getrandbits(64):x}"
-        self._codes[code] = (query.get("client_id", ""), query.get("scope", ""))
+        self._codes[code] = (query.get("client_id", ""), query.get("scope", ""), query.get("nonce", ""))
         # azure-identity takes the answer by POST or GET; a redirect is a GET.
         location = f"{query['redirect_uri']}?code={code}&state={quote(query.get('state', ''))}"
         return Response(302, b"", {"Location": location})
 
     def _token(self, form: dict[str, str], base: str) -> Response:
         grant_type, client_id, scope = form.get("grant_type", ""), form.get("client_id", ""), form.get("scope", "")
+        nonce = ""
         if form.get("claims"):
             self.claims_seen.append(form["claims"])
         if grant_type == "refresh_token":
@@ -167,15 +168,15 @@ class OAuth:
         elif grant_type == "authorization_code":
             if form.get("code") not in self._codes:
                 return self._refuse("invalid_grant", "AADSTS70000: The code is not valid.")
-            client_id, scope = self._codes.pop(form["code"])
+            client_id, scope, nonce = self._codes.pop(form["code"])
         else:
             return self._refuse("unsupported_grant_type", "AADSTS70003")
-        return self._tokens(client_id, scope, base, cae="CP1" in form.get("claims", ""))
+        return self._tokens(client_id, scope, base, nonce, cae="CP1" in form.get("claims", ""))
 
     def _refuse(self, error: str, description: str) -> Response:
         return Response.of_json({"error": error, "error_description": description, "error_codes": [0]}, 400)
 
-    def _tokens(self, client_id: str, scope: str, base: str, *, cae: bool) -> Response:
+    def _tokens(self, client_id: str, scope: str, base: str, nonce: str, *, cae: bool) -> Response:
         access, refresh = f"at-{self.rng.getrandbits(96):x}", f"rt-{self.rng.getrandbits(96):x}"
         now = self.clock.now()
         self.access[access] = Access(now + self.token_lifetime, scope, cae)
@@ -183,6 +184,7 @@ class OAuth:
         identity = {
             "aud": client_id, "iss": f"{base}/{TENANT}/v2.0", "iat": int(now), "nbf": int(now),
             "exp": int(now) + 3600, "sub": "subject", "tid": TENANT, "oid": "user", "preferred_username": USER,
+            "nonce": nonce,
         }  # fmt: skip
         return Response.of_json({
             "token_type": "Bearer", "scope": scope, "expires_in": int(self.token_lifetime),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.graph_emulator import Account, Emulator
+from tests.graph_emulator import Emulator
 from tests.storage_backends.contract import Move, NewDevice, StorageContract
 
 from .conftest import NewStorage
