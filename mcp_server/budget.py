@@ -9,8 +9,11 @@ import math
 DEFAULT_TOKENS = 2000
 """What an answer holds when the caller names no other budget."""
 
-MAX_TOKENS = 20_000
-"""The most a caller can ask for; clients cut or refuse answers above 25,000 tokens."""
+MAX_TOKENS = 13_000
+"""The most that one answer holds: with headings it stays below `HARD_CHARACTERS`."""
+
+ASKED_TOKENS = 25_000
+"""The most that a caller can ask for, and what clients refuse above; more than `MAX_TOKENS` gets that much."""
 
 HARD_CHARACTERS = 48_000
 """Above 50,000 characters Claude Code replaces an answer by the name of a file."""
@@ -21,6 +24,11 @@ _BYTES_PER_TOKEN = 3.5
 def tokens(text: str) -> int:
     """Estimated tokens of `text`."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
+
+
+def allowed(asked: int | None, default: int = DEFAULT_TOKENS) -> int:
+    """The budget of an answer."""
+    return min(asked or default, MAX_TOKENS)
 
 
 def cut(text: str, budget: int) -> tuple[str, int]:

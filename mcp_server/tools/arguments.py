@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mcp_server.budget import MAX_TOKENS
+from mcp_server.budget import ASKED_TOKENS
 
 
 def split_list(value: Any) -> Any:
@@ -30,7 +30,7 @@ Ids = Annotated[list[str], BeforeValidator(split_list)]
 Priority = Literal["high", "normal", "low"]
 Ttl = Annotated[str | None, Field(description="Lifetime: number and d, w, m or y, such as 7d")]
 ProjectName = Annotated[str | None, Field(description="Other project: name, id, git URL or directory")]
-MaxTokens = Annotated[int | None, Field(ge=100, le=MAX_TOKENS, description="Size of the answer (2000)")]
+MaxTokens = Annotated[int | None, Field(ge=100, le=ASKED_TOKENS, description="Size of the answer (2000)")]
 
 __all__ = [
     "Category",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from mcp_server.budget import tokens
+from mcp_server.budget import allowed, tokens
 from mcp_server.session import Session, origin_words
 from mcp_server.text import DATA_NOTICE, age, fenced, inline, plural
 from mcp_server.tools.registry import tool
@@ -30,7 +30,9 @@ async def get_context(
     """Get an overview of what is known about this project when a session or a new task begins: open tasks,
     decisions, preferences, and notes on the technologies it uses."""
     session = ctx.request_context.lifespan_context
-    return await overview(ctx, session, limit=limit, verbose=verbose, budget=session.cache.settings.recall.max_tokens)
+    return await overview(
+        ctx, session, limit=limit, verbose=verbose, budget=allowed(None, session.cache.settings.recall.max_tokens)
+    )
 
 
 async def overview(ctx: Context[Session, Any], session: Session, *, limit: int, verbose: bool, budget: int) -> str:

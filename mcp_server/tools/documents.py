@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from mcp_server.budget import DEFAULT_TOKENS, MAX_TOKENS, cut, tokens
+from mcp_server.budget import ASKED_TOKENS, allowed, cut, tokens
 from mcp_server.session import Session
 from mcp_server.text import age, day, fenced, inline, plural
 from mcp_server.tools.arguments import MaxTokens, ProjectName
@@ -64,7 +64,7 @@ async def search_documents(
     where = f" in project {inline(wanted.name)}" if wanted else ""
     if not hits:
         return f'No documents found for "{inline(query)}"{where}. What tools fetch from now on is kept for later.'
-    return _listing(query, where, hits, more, now, max_tokens or DEFAULT_TOKENS)
+    return _listing(query, where, hits, more, now, allowed(max_tokens))
 
 
 def _listing(query: str, where: str, hits: list[Document], more: int, now: datetime, budget: int) -> str:
@@ -91,7 +91,7 @@ async def get_document(
     ctx: Context[Session, Any],
     id: Annotated[str, Field(description="ID from search_documents")],
     offset: Annotated[int, Field(ge=0, description="Character to go on from")] = 0,
-    max_tokens: Annotated[int, Field(ge=100, le=MAX_TOKENS)] = 8000,
+    max_tokens: Annotated[int, Field(ge=100, le=ASKED_TOKENS)] = 8000,
 ) -> str:
     """Read the full text of a document that search_documents found."""
     session = ctx.request_context.lifespan_context
@@ -100,7 +100,7 @@ async def get_document(
     length = len(document.content)
     if offset >= length:
         raise InvalidInput(f"The document has {length:,} characters.", f"Give an offset below {length}.")
-    text, left_out = cut(document.content[offset:], max_tokens)
+    text, left_out = cut(document.content[offset:], allowed(max_tokens))
     head = f"# {inline(document.title)}\nID: {document.id}\n{_facts(document, now)}\n{_FETCHED_NOTICE}"
     asked = [f"{inline(key)}: {inline(value)}" for key, value in document.metadata.items() if isinstance(value, str)]
     parts = [head, *asked, fenced(text)]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from mcp_server.budget import allowed
 from mcp_server.session import Session, scope_of, scope_words
 from mcp_server.text import DATA_NOTICE, block, blocks, inline, line, plural
 from mcp_server.tools.arguments import CategoryFilter, MaxTokens, ProjectName, Tags
@@ -38,7 +39,7 @@ async def recall(
     scope = scope_of(project, only_global=is_global, everything=everything)
     where = scope_words(project, only_global=is_global, everything=everything)
     query = (query or "").strip() or None
-    budget = max_tokens or session.cache.settings.recall.max_tokens
+    budget = allowed(max_tokens, session.cache.settings.recall.max_tokens)
     named = await _named(session, query)
     if named is not None:
         return _one(named, now, budget)

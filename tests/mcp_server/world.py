@@ -125,3 +125,12 @@ def hex_id_of(text: str) -> str:
     found = HEX_ID.search(text)
     assert found, f"no id in: {text}"
     return found[1]
+
+
+def make_repository(directory: Path, origin: str) -> None:
+    """What git has in a fresh clone, as far as it names the project."""
+    git = directory / ".git"
+    for part in ("objects", "refs"):
+        (git / part).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(f'[remote "origin"]\n\turl = {origin}\n')
