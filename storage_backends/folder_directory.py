@@ -198,7 +198,10 @@ class Directory:
         import fcntl
         import signal
 
-        descriptor = os.open(self._place(name), _READ, dir_fd=self.fd)
+        try:
+            descriptor = os.open(self._place(name), _READ, dir_fd=self.fd)
+        except OSError:
+            return False
         try:
             # Should the lease be broken before it is given back: a signal that is ignored, not one that kills
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)

@@ -11,7 +11,7 @@ from storage_backends.folder_directory import Directory, is_placeholder
 from storage_backends.folder_errors import MOUNT_HINT
 from storage_backends.folder_root import Root
 from storage_backends.folder_snapshot import FRESH_SECONDS, Folder, Snapshot, digest_of, stamp_of
-from storage_backends.folder_temporary import parse
+from storage_backends.folder_temporary import LEFTOVER_SECONDS, parse
 from storage_backends.names import is_temporary, validate_safe_path
 
 _UNREAD = "unread"  # stands for the digest of a file whose bytes cannot be had right now
@@ -24,7 +24,7 @@ class _Listing:
     Attributes:
         hidden: names that nothing has right now, but whose file is not gone: iCloud keeps a stub of it, or it
             is being replaced.
-        leftovers: our own temporary files.
+        leftovers: our own temporary files that are too old to be in use.
         empty: nothing in the folder but what systems put there by themselves.
     """
 
@@ -40,7 +40,7 @@ class Scan:
     """One look. Every observation is true by itself: a look that fails half-way leaves a sound snapshot.
 
     Attributes:
-        leftovers: (folder, name) of every temporary file of ours that was seen.
+        leftovers: (folder, name) of every temporary file of ours that is too old to be in use.
     """
 
     def __init__(self, root: Root, snapshot: Snapshot, now: float) -> None:
@@ -129,7 +129,7 @@ class Scan:
         for actual, status in directory.scan():
             is_known = actual in known
             if not is_known and is_temporary(actual):
-                self._ours(actual, listing)
+                self._ours(actual, status, listing)
                 continue
             listing.empty = False
             if status is None:
@@ -146,10 +146,11 @@ class Scan:
                 _choose(listing, name, actual, listing.files.get(name, (None,))[0], status)
         return listing
 
-    def _ours(self, actual: str, listing: _Listing) -> None:
+    def _ours(self, actual: str, status: os.stat_result | None, listing: _Listing) -> None:
         leftover = parse(actual)
-        if leftover is not None:
-            listing.leftovers.append(actual)
+        if leftover is not None and status is not None:
+            if status.st_ctime < self._now - LEFTOVER_SECONDS:
+                listing.leftovers.append(actual)
             listing.empty = False
             if leftover.hides:
                 listing.hidden.add(unicodedata.normalize("NFC", leftover.original))

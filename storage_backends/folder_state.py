@@ -46,6 +46,8 @@ class State:
         """See `StorageBackend.changes`. `hints`: as for `refresh`."""
         with self.lock:
             self._accept_root()
+            with self.root.open():  # before anything is said about the cursor
+                pass
             since = None if cursor is None else self._parse(cursor)
             self.refresh(None if since is None else hints)
             if since is not None and since < self.snapshot.floor:
@@ -156,4 +158,4 @@ class State:
                 self.root.locked() as top,
                 self.root.folder(top, folder.split("/") if folder else [], exact=False) as directory,
             ):
-                folder_write.clear_leftover(directory, name, self.clock())
+                folder_write.clear_leftover(directory, name)

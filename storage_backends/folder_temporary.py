@@ -10,6 +10,9 @@ from enum import StrEnum
 
 from storage_backends.names import MAX_NAME_BYTES
 
+LEFTOVER_SECONDS = 600.0
+"""Age from which a temporary file of ours belongs to a process that died."""
+
 _NAME = re.compile(
     r"\.~claude-memory-(?P<stage>[wrud])-(?P<seen>[0-9a-f]{20}|none)-(?P<ours>[0-9a-f]{20}|none)-[0-9a-f]{8}-"
     r"(?P<original>.+)\.tmp",

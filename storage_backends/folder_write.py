@@ -22,9 +22,6 @@ from storage_backends.folder_snapshot import digest_of, is_version, stamp_of
 from storage_backends.folder_temporary import Leftover, Stage, parse, temporary_name
 from storage_backends.names import same_name_key
 
-LEFTOVER_SECONDS = 600.0
-"""Age from which a temporary file of ours belongs to a process that died."""
-
 
 class Seen:
     """The bytes of a file and the file they were in, as it was before a change."""
@@ -96,8 +93,8 @@ def delete(root: Root, path: str, version: str) -> None:
         directory.unlink(away)
 
 
-def clear_leftover(directory: Directory, name: str, now: float) -> None:
-    """Clear up after a process that died in the middle of a change, if `name` is such a file and old.
+def clear_leftover(directory: Directory, name: str) -> None:
+    """Clear up after a process that died in the middle of a change; `name` is such a file.
 
     Bytes that nobody has seen yet (somebody saved in the very instant in which that process died) come back
     under a name that everybody sees.
@@ -105,7 +102,7 @@ def clear_leftover(directory: Directory, name: str, now: float) -> None:
     leftover = parse(name)
     with suppress(FileNotFoundError, NotADirectoryError):
         status = directory.status_of(name)
-        if leftover is None or not stat.S_ISREG(status.st_mode) or status.st_ctime > now - LEFTOVER_SECONDS:
+        if leftover is None or not stat.S_ISREG(status.st_mode):
             return
         lost = leftover.stage is Stage.AWAITED and not directory.has(leftover.original)
         if lost or (leftover.stage is not Stage.WRITING and not _is_known(directory, name, leftover)):
@@ -125,6 +122,8 @@ def _look(directory: Directory, name: str, path: str, version: str) -> Seen:
     data, status = directory.read(name)
     if not is_version(version, stamp_of(status), data):
         raise VersionMismatch(f"{path} was changed meanwhile.")
+    if directory.is_open_for_writing(name):
+        raise ItemBusy(f"{path} is open for writing in another program.")
     return Seen(data, status)
 
 
@@ -185,7 +184,10 @@ def _rename_away(directory: Directory, name: str, path: str, seen: Seen, stage: 
 
 
 def _displaced_problem(directory: Directory, name: str, path: str, seen: Seen) -> StorageError | None:
-    """Why the displaced file must not go: it is another version, or somebody is about to write into it."""
+    """Why the displaced file must not go: it is another version, or somebody is about to write into it.
+
+    Never raises: the caller has to undo what it did.
+    """
     if directory.is_open_for_writing(name):
         return ItemBusy(f"{path} is open for writing in another program.")
     # Nobody can open it any more under a name that only we know: what is in it now stays in it
