@@ -1,10 +1,13 @@
 """Talking to the daemon of a home, where one runs. Standard library only."""
 
 import json
+import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from command_line.errors import CommandFailed
@@ -14,6 +17,7 @@ from memory_cache.home import Home
 ANSWER_SECONDS = 10.0
 STOP_SECONDS = 30.0
 _GONE_SECONDS = 5.0
+_EXIT_SECONDS = 2.0
 
 
 class NotRunning(Exception):
@@ -68,9 +72,27 @@ def stop(home: Home) -> int | None:
         return None
     except TimeoutError:
         raise CommandFailed("Does not end", f"The daemon (process {pid}) does not end.", f"kill {pid}") from None
-    if pid is not None and not _lock_is_free(home):
+    if pid is None:
+        return None
+    if not _lock_is_free(home):
         raise CommandFailed("Does not end", f"The daemon (process {pid}) still holds its lock.", f"kill {pid}")
+    _wait_for_exit(pid)
     return pid
+
+
+def _wait_for_exit(pid: int) -> None:
+    """The lock is free a blink before the process is gone; whoever looks at processes next should not see it."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while sys.platform != "win32" and time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+            if b") Z " in Path(f"/proc/{pid}/stat").read_bytes():
+                return  # only its parent has not noticed yet
+        except ProcessLookupError:
+            return
+        except OSError:
+            pass
+        time.sleep(0.01)
 
 
 def _lock_is_free(home: Home) -> bool:

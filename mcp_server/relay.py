@@ -29,7 +29,7 @@ _HIGH_WATER = 1 << 20
 # Even where it is "writable", a full pipe blocks a larger write.
 _PIPE_CHUNK = 4096 if sys.platform == "linux" else 512
 
-_IDLE_SECONDS = 5.0
+_IDLE_SECONDS = 2.0
 _SEARCH_SECONDS = 0.05
 _DRAIN_SECONDS = 30.0
 """How long requests that came in before the client closed its side may still be answered."""
