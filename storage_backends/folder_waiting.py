@@ -139,7 +139,7 @@ class Waiting:
                 self._state.refresh(None)  # a folder vanished since the last look
                 return False
             except OSError as error:
-                self._give_up(str(error).split("(", 1)[0].strip())
+                self._give_up(str(error).split(" about ", 1)[0])
                 return False
             with self._pump:
                 self._watcher = watcher
