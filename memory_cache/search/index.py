@@ -3,9 +3,7 @@
 import json
 import sqlite3
 
-from memory_cache.search import text
-
-_GIST_WORDS = 60
+from memory_cache.search import embedding, features
 
 
 def refresh(connection: sqlite3.Connection, file_id: int) -> None:
@@ -13,25 +11,17 @@ def refresh(connection: sqlite3.Connection, file_id: int) -> None:
     row = connection.execute(
         "SELECT title, body, category, tags, project_name FROM memories WHERE file_id = ?", (file_id,)
     ).fetchone()
-    remove(connection, file_id)
+    features.remove(connection, file_id)
     if row is None:
+        embedding.forget(connection, file_id)
         return
     title, body, category, tags, project_name = row
-    connection.execute(
-        "INSERT INTO search_text (rowid, title, tags, gist, body) VALUES (?, ?, ?, ?, ?)",
-        (file_id, text.index_text(title), _labels(category, tags, project_name), *_body(body)),
-    )
+    labels = (*json.loads(tags), category, project_name or "")
+    features.store(connection, file_id, features.of_memory(title, body, labels))
+    embedding.embed_at_write(connection, file_id, body)
 
 
 def remove(connection: sqlite3.Connection, file_id: int) -> None:
     """Take the memory of this file out of the search; nothing happens when it is not in it."""
-    connection.execute("DELETE FROM search_text WHERE rowid = ?", (file_id,))
-
-
-def _body(body: str) -> tuple[str, str]:
-    words = text.index_text(body).split(" ")
-    return " ".join(words[:_GIST_WORDS]), " ".join(words)
-
-
-def _labels(category: str, tags_json: str, project_name: str | None) -> str:
-    return text.index_text(" ".join((*json.loads(tags_json), category, project_name or "")))
+    features.remove(connection, file_id)
+    embedding.forget(connection, file_id)

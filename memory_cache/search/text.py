@@ -60,7 +60,7 @@ def fold(text: str) -> str:
     """Lower case, compatible forms united, accents dropped: `Café` and `cafe` are one."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFC", _DROPPED_MARKS.sub("", decomposed))
 
 
