@@ -94,15 +94,17 @@ class DeltaFeed:
         if switches.shuffle:
             self.random.shuffle(entries)
         if switches.duplicate_items:
-            entries = [e for entry in entries for e in ([entry] * self._copies())]
+            entries = [told for entry in entries for told in self._with_older(entry)]
         key = f"{self.random.getrandbits(64):016x}"
         self.rounds[key] = Round(folder, until, entries, enumeration=since == 0)
         if switches.empty_pages:
             return {"value": [], "@odata.nextLink": self._link(base, link_path, f"p:{key}.0")}
         return self._continue(f"p:{key}.0", link_path, base)
 
-    def _copies(self) -> int:
-        return 2 if self.random.random() < self.drive.switches.duplicate_items else 1
+    def _with_older(self, entry: tuple[str, bool]) -> list[tuple[str, bool]]:
+        """Now and then an item is told twice: as it was before, and as it is."""
+        again = self.random.random() < self.drive.switches.duplicate_items
+        return [(f"{entry[0]}@before", False), entry] if again else [entry]
 
     def _continue(self, token: str, link_path: str, base: str) -> dict[str, Any]:
         key, _, offset_text = token[2:].partition(".")
@@ -124,8 +126,10 @@ class DeltaFeed:
         return out
 
     def _render(self, entry: tuple[str, bool], opened: Round) -> list[dict[str, Any]]:
-        item_id, gone = entry
+        (item_id, _, before), gone = entry[0].partition("@"), entry[1]
         state = self.drive.state_at(item_id, opened.until)
+        if state is not None and before:
+            state = self.drive.state_at(item_id, state.seq - 1)
         if state is None:
             return []
         if gone or state.deleted:

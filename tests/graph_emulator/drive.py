@@ -269,6 +269,14 @@ class Drive:
         with self.lock:
             self.delete(self.find(path).item_id)
 
+    def shortcut(self, path: str, drive_id: str, item_id: str) -> State:
+        """Somebody adds a shortcut to a folder of another drive."""
+        with self.lock:
+            *folders, name = [part for part in path.split("/") if part]
+            parent = self.make_folders(self.root_id, folders)
+            entry = self._fresh(self._new_id(), name, parent.item_id, folder=False)
+            return self._commit(replace(entry, remote=(drive_id, item_id)))
+
     def tree(self, path: str = "") -> dict[str, bytes]:
         """Every file below a path, with its bytes."""
         with self.lock:
