@@ -22,6 +22,7 @@ _NAMESPACE = "/notifications"
 _OPEN, _PAUSE_MIN, _PAUSE_MAX = 20.0, 1.0, 60.0  # seconds
 _REFUSED = 900.0  # seconds until a service that refuses notifications is asked again
 _RENEW_EARLY = 120.0
+_LIFETIME_MIN = 10.0
 _LIFETIME = 3600.0  # seconds for an address whose end is not told
 
 
@@ -138,4 +139,4 @@ def _lifetime(registration: dict[str, Any]) -> float:
         ends = datetime.fromisoformat(str(registration["expirationDateTime"])).timestamp()
     except (KeyError, ValueError):
         return _LIFETIME
-    return max(ends - time.time() - _RENEW_EARLY, 10.0)
+    return max(ends - time.time() - _RENEW_EARLY, _LIFETIME_MIN)

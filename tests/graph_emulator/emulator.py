@@ -52,6 +52,7 @@ class Emulator:
         self.rng = random.Random(self.seed)
         self.faults = Faults(self.clock)
         self.log = RequestLog()
+        self.crashes: list[Exception] = []
         self.oauth = OAuth(self.clock, self.rng, {TOKEN}, {self.refresh_token})
         self.push = Push(self.clock, self.switches, self.rng)
         self.graph = GraphService(
@@ -209,3 +210,6 @@ class Emulator:
             return Response.of_json({"error": error}, refused.status)
         except (json.JSONDecodeError, UnicodeDecodeError):
             return Response.of_json({"error": {"code": "BadRequest", "message": "Malformed JSON"}}, 400)
+        except Exception as error:  # a fault of the emulator itself: tests look at it when they end
+            self.crashes.append(error)
+            return Response.of_json({"error": {"code": "generalException", "message": repr(error)}}, 500)

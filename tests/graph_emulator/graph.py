@@ -257,7 +257,10 @@ class GraphService:
     def _bytes(self, request: Request, drive_id: str, item_id: str) -> Response:
         if self.switches.captive_downloads:
             return Response(200, HTML, {"Content-Type": "text/html; charset=utf-8"})
-        drive = self.mounted[_canonical(drive_id)].drive
+        mounted = self.mounted.get(_canonical(drive_id))
+        if mounted is None:
+            raise Refused(404, "itemNotFound")
+        drive = mounted.drive
         content = drive.get(item_id).content
         if self.switches.stale_downloads:
             older = [s.content for s in drive.history[item_id] if s.content != content]

@@ -18,7 +18,9 @@ _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 @dataclass(eq=False)
-class _Client:
+class Client:
+    """One connected websocket. `joined`: it has entered the namespace; `pongs`: answers to pings."""
+
     writer: asyncio.StreamWriter
     joined: bool = False
     pongs: int = 0
@@ -42,7 +44,7 @@ class Push:
     registrations: int = 0
     connected: int = 0
     _tokens: dict[str, float] = field(default_factory=dict)
-    _clients: set[_Client] = field(default_factory=set)
+    clients: set[Client] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop | None = None
 
     def register(self, base: str) -> dict[str, Any]:
@@ -71,7 +73,7 @@ class Push:
     @property
     def listeners(self) -> int:
         """Clients that would hear of a change now."""
-        return sum(1 for client in self._clients if client.joined)
+        return sum(1 for client in self.clients if client.joined)
 
     async def serve(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """A websocket request; never keeps the connection for HTTP afterwards."""
@@ -89,17 +91,17 @@ class Push:
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
         )
-        client = _Client(writer)
-        self._clients.add(client)
+        client = Client(writer)
+        self.clients.add(client)
         pinger = asyncio.create_task(self._ping(client))
         try:
             await self._converse(client, reader)
         finally:
             pinger.cancel()
-            self._clients.discard(client)
+            self.clients.discard(client)
         return False
 
-    async def _converse(self, client: _Client, reader: asyncio.StreamReader) -> None:
+    async def _converse(self, client: Client, reader: asyncio.StreamReader) -> None:
         opening = {
             "sid": f"{self.rng.getrandbits(64):x}",
             "upgrades": [],
@@ -124,7 +126,7 @@ class Push:
             elif text == "3":
                 client.pongs += 1
 
-    async def _ping(self, client: _Client) -> None:
+    async def _ping(self, client: Client) -> None:
         while True:
             await asyncio.sleep(self.ping_interval)
             self._send(client, "2")
@@ -132,16 +134,16 @@ class Push:
     def _send_notifications(self) -> None:
         change = json.dumps({"value": [{"resource": "me/drive/root", "clientState": ""}]})
         packet = "42/notifications," + json.dumps(["notification", change])
-        for client in self._clients:
+        for client in self.clients:
             if client.joined:
                 self._send(client, packet)
 
     def _abort(self) -> None:
-        for client in list(self._clients):
+        for client in list(self.clients):
             client.writer.transport.abort()
 
     @staticmethod
-    def _send(client: _Client, text: str) -> None:
+    def _send(client: Client, text: str) -> None:
         client.writer.write(_frame(text.encode(), 1))
 
 

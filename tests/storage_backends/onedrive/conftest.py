@@ -26,6 +26,7 @@ def account(request: pytest.FixtureRequest) -> Account:
 def emulator(account: Account) -> Iterator[Emulator]:
     with Emulator(account) as running:
         yield running
+    assert running.crashes == []
 
 
 @pytest.fixture
