@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from memory_cache import drafts, memories, trash, writing
+from memory_cache import drafts, files, memories, tag_lines, trash, writing
+from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
 from memory_cache.memories import Stored
 from memory_cache.models import BatchResult, Change, Filter, Memory
@@ -63,17 +64,37 @@ def tag(
     change = Change(remove_tags=(name,)) if remove else Change(add_tags=(name,))
     changed: list[Memory] = []
     skipped: list[str] = []
+    quick: list[files.Retagged] = []
     for stored in select(connection, filter_, query, cause.at):
-        if drafts.changed_tags(stored.memory.tags, change) == stored.memory.tags:
+        tags = drafts.changed_tags(stored.memory.tags, change)
+        if tags is None or tags == stored.memory.tags:
             continue
+        step = None if dry_run else _retagged(connection, stored, tags, cause)
         if dry_run:
             changed.append(stored.memory)
-            continue
-        try:
-            changed.append(writing.update(connection, stored, change, cause, "allow"))
-        except MemoryCacheError as error:
-            skipped.append(error.message)
+        elif step is not None:
+            quick.append(step)
+            changed.append(stored.memory.model_copy(update={"tags": tags, "updated": step.updated}))
+        else:
+            try:
+                changed.append(writing.rewrite(connection, stored, cause, values={"tags": list(tags)}))
+            except MemoryCacheError as error:
+                skipped.append(error.message)
+    files.retag(connection, quick, cause)
     return BatchResult(memories=tuple(changed), skipped=tuple(skipped), dry_run=dry_run)
+
+
+def _retagged(
+    connection: sqlite3.Connection, stored: Stored, tags: tuple[str, ...], cause: Cause
+) -> files.Retagged | None:
+    """The change of a file that is plain enough for it; the others are rewritten one by one."""
+    memory = stored.memory
+    if memory.read_only is not None:
+        return None
+    (content,) = connection.execute("SELECT content FROM files WHERE file_id = ?", (stored.file_id,)).fetchone()
+    updated = from_text(to_text(later_than(memory.updated, cause.at)))
+    new = tag_lines.retagged(content, memory.tags, tags, updated)
+    return None if new is None else files.Retagged(stored.file_id, new, tags, updated)
 
 
 def delete(

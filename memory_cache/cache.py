@@ -3,7 +3,9 @@
 Only `MemoryCacheError` and its kinds are raised, each with a hint that says what to do.
 """
 
+import math
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -17,6 +19,7 @@ from memory_cache import (
     drafts,
     exporting,
     health,
+    indexing,
     links,
     memories,
     paths,
@@ -59,6 +62,9 @@ from memory_cache.search import recall, similar
 from memory_cache.settings import Settings
 
 T = TypeVar("T")
+
+_CATCH_UP = 50
+_CATCH_UP_SECONDS = 0.2
 
 
 @asynccontextmanager
@@ -131,6 +137,8 @@ class MemoryCache:
         if limit < 1:
             raise InvalidInput(f"A limit of {limit} is too small.", "Give a limit of at least 1.")
         now = self.now()
+        if query is not None:
+            await self.catch_up(_CATCH_UP_SECONDS)
 
         def read(c: sqlite3.Connection) -> tuple[list[Hit], int]:
             if query is None or not query.strip():
@@ -241,13 +249,24 @@ class MemoryCache:
     ) -> BatchResult:
         """Add a tag to all matching memories, or remove it. Raises: InvalidInput for an empty tag or query."""
         chosen = filter or Filter()
-        return await self._change(
+        result = await self._change(
             "batch_tag",
             lambda c, cause: batch.tag(
                 c, tag, remove=remove, filter_=chosen, query=query, dry_run=dry_run, cause=cause
             ),
             dry_run=dry_run,
         )
+        await self.catch_up(_CATCH_UP_SECONDS)
+        return result
+
+    async def catch_up(self, seconds: float = math.inf) -> None:
+        """Refresh search terms that a change to very many memories left waiting; the daemon does so in quiet moments.
+
+        In small transactions, so that nobody waits for them; ends after about so many seconds.
+        """
+        end = time.monotonic() + seconds
+        while await self.database.read(indexing.behind) and time.monotonic() < end:
+            await self.database.write(lambda c: indexing.catch_up(c, _CATCH_UP))
 
     async def batch_delete(
         self,

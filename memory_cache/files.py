@@ -9,14 +9,16 @@ from base) → uploaded … → deleted here (content NULL) → gone in the stor
 """
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from memory_cache import indexing
 from memory_cache.errors import EditedMeanwhile
 from memory_cache.hashing import content_hash as content_hash  # part of this module's interface
 from memory_cache.models import FileKind
 from memory_cache.paths import kind_of
-from memory_cache.revisions import Cause, keep_content
+from memory_cache.revisions import Cause, keep_contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def add(connection: sqlite3.Connection, path: str, content: bytes) -> FileRecord
         "INSERT INTO files (path, kind, content, content_hash) VALUES (?, ?, ?, ?)",
         (path, kind_of(path), content, content_hash(content)),
     )
-    return _indexed(connection, int(cursor.lastrowid or 0))
+    return _indexed(connection, int(cursor.lastrowid or 0), new=True)
 
 
 def write(
@@ -126,9 +128,29 @@ def write(
     digest = content_hash(content)
     if connection.execute("SELECT 1 FROM files WHERE file_id = ? AND content_hash = ?", (file_id, digest)).fetchone():
         return _required(connection, file_id)
-    keep_content(connection, file_id, digest, cause or Cause())
+    keep_contents(connection, [(file_id, digest)], cause or Cause())
     _set_content(connection, file_id, content)
     return _indexed(connection, file_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Retagged:
+    """New bytes of a memory's file that differ in nothing but these tags and this `updated`."""
+
+    file_id: int
+    content: bytes
+    tags: tuple[str, ...]
+    updated: datetime
+
+
+def retag(connection: sqlite3.Connection, changes: Sequence[Retagged], cause: Cause) -> None:
+    """As `write` for each, far cheaper for many: their search terms follow later (`indexing.catch_up`)."""
+    digests = [content_hash(change.content) for change in changes]
+    keep_contents(connection, [(c.file_id, digest) for c, digest in zip(changes, digests, strict=True)], cause)
+    connection.executemany(
+        _SET_CONTENT, [(digest, c.content, c.file_id) for c, digest in zip(changes, digests, strict=True)]
+    )
+    indexing.retag(connection, [(change.file_id, change.tags, change.updated) for change in changes])
 
 
 def move(connection: sqlite3.Connection, file_id: int, path: str, *, expected: int | None = None) -> FileRecord:
@@ -195,9 +217,9 @@ def take_remote(
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (path, kind_of(path), data, digest, item_id, version, path, digest),
         )
-        return _indexed(connection, int(cursor.lastrowid or 0))
+        return _indexed(connection, int(cursor.lastrowid or 0), new=True)
     _expect(connection, file_id, expected)
-    keep_content(connection, file_id, digest, cause or Cause("sync"))
+    keep_contents(connection, [(file_id, digest)], cause or Cause("sync"))
     before = connection.execute("SELECT path, content_hash FROM files WHERE file_id = ?", (file_id,)).fetchone()
     connection.execute(
         "UPDATE files SET path = ?1, kind = ?2, content = ?3, content_hash = ?4,"
@@ -279,16 +301,16 @@ def clear_every_base(connection: sqlite3.Connection) -> None:
     )
 
 
+# base_content is filled when the first change drives content and base apart, emptied when they meet again.
+_SET_CONTENT = """
+UPDATE files SET base_content = CASE WHEN base_hash IS NULL OR base_hash = ?1 THEN NULL
+    ELSE coalesce(base_content, content) END,
+content = ?2, content_hash = ?1, local_version = local_version + 1 WHERE file_id = ?3
+"""
+
+
 def _set_content(connection: sqlite3.Connection, file_id: int, content: bytes | None) -> None:
-    # base_content is filled when the first change drives content and base apart, emptied when they meet again.
-    digest = None if content is None else content_hash(content)
-    connection.execute(
-        "UPDATE files SET"
-        " base_content = CASE WHEN base_hash IS NULL OR base_hash = ?1 THEN NULL"
-        "   ELSE coalesce(base_content, content) END,"
-        " content = ?2, content_hash = ?1, local_version = local_version + 1 WHERE file_id = ?3",
-        (digest, content, file_id),
-    )
+    connection.execute(_SET_CONTENT, (None if content is None else content_hash(content), content, file_id))
 
 
 def _expect(connection: sqlite3.Connection, file_id: int, expected: int | None) -> None:
@@ -312,7 +334,7 @@ def _required(connection: sqlite3.Connection, file_id: int) -> FileRecord:
     return record
 
 
-def _indexed(connection: sqlite3.Connection, file_id: int) -> FileRecord:
+def _indexed(connection: sqlite3.Connection, file_id: int, *, new: bool = False) -> FileRecord:
     record = _required(connection, file_id)
-    indexing.refresh(connection, file_id, record.path, record.kind, record.content)
+    indexing.refresh(connection, file_id, record.path, record.kind, record.content, new=new)
     return record

@@ -9,8 +9,9 @@ first, so that all devices agree; the other one gets an id derived from its path
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from memory_cache import conflicts, document_index, paths, pattern_index, problems, project, text_format
 from memory_cache.clock import EPOCH, to_text
@@ -33,14 +34,43 @@ class Indexer:
     remove: Callable[[sqlite3.Connection, int], None]
 
 
-def refresh(connection: sqlite3.Connection, file_id: int, path: str, kind: FileKind, content: bytes | None) -> None:
-    """Derive anew what follows from these bytes; from None follows nothing."""
-    for other, indexer in INDEXERS.items():
-        if other != kind or content is None:
-            indexer.remove(connection, file_id)
-    problems.clear(connection, file_id, *Code)
+def refresh(
+    connection: sqlite3.Connection, file_id: int, path: str, kind: FileKind, content: bytes | None, *, new: bool = False
+) -> None:
+    """Derive anew what follows from these bytes; from None follows nothing. `new`: nothing was derived before."""
+    if not new:
+        for other, indexer in INDEXERS.items():
+            if other != kind or content is None:
+                indexer.remove(connection, file_id)
+        problems.clear(connection, file_id, *Code)
     if content is not None and kind in INDEXERS:
         INDEXERS[kind].refresh(connection, file_id, path, content)
+
+
+def retag(connection: sqlite3.Connection, changes: Sequence[tuple[int, Sequence[str], datetime]]) -> None:
+    """Follow changes of nothing but tags and `updated` (file id, tags, updated). `catch_up` sees to the search."""
+    ids = [(file_id,) for file_id, _, _ in changes]
+    connection.executemany(
+        "UPDATE memories SET tags = ?, updated = ? WHERE file_id = ?",
+        [(_json(tags), to_text(updated), file_id) for file_id, tags, updated in changes],
+    )
+    connection.executemany("DELETE FROM memory_tags WHERE file_id = ?", ids)
+    _insert_tags(connection, [(file_id, tag) for file_id, tags, _ in changes for tag in tags])
+    connection.executemany("INSERT OR IGNORE INTO search_later (file_id) VALUES (?)", ids)
+
+
+def catch_up(connection: sqlite3.Connection, limit: int) -> bool:
+    """Refresh the search terms of at most `limit` memories that wait for it; whether more wait."""
+    waiting = connection.execute("SELECT file_id FROM search_later LIMIT ?", (limit + 1,)).fetchall()
+    for (file_id,) in waiting[:limit]:
+        search_index.refresh(connection, file_id)
+        connection.execute("DELETE FROM search_later WHERE file_id = ?", (file_id,))
+    return len(waiting) > limit
+
+
+def behind(connection: sqlite3.Connection) -> bool:
+    """Whether search terms wait to be refreshed."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM search_later)").fetchone()[0])
 
 
 def remove(connection: sqlite3.Connection, file_id: int) -> None:
@@ -98,19 +128,27 @@ def _insert_memory(connection: sqlite3.Connection, file_id: int, path: str, pars
             parsed.project_name,
             parsed.priority or "normal",
             to_text(parsed.expires_at) if parsed.expires_at else None,
-            json.dumps(list(parsed.related_to), ensure_ascii=False),
-            json.dumps(list(parsed.tags), ensure_ascii=False),
+            _json(parsed.related_to),
+            _json(parsed.tags),
             parsed.problem,
         ),
     )
-    connection.executemany(
-        "INSERT OR IGNORE INTO memory_tags (file_id, tag_key) VALUES (?, ?)",
-        [(file_id, tag_key(tag)) for tag in parsed.tags],
-    )
+    _insert_tags(connection, [(file_id, tag) for tag in parsed.tags])
     connection.executemany(
         "INSERT OR IGNORE INTO memory_links (file_id, target_id) VALUES (?, ?)",
         [(file_id, target) for target in parsed.related_to if target != parsed.id],
     )
+
+
+def _insert_tags(connection: sqlite3.Connection, tags: Sequence[tuple[int, str]]) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_tags (file_id, tag_key) VALUES (?, ?)",
+        [(file_id, tag_key(tag)) for file_id, tag in tags],
+    )
+
+
+def _json(values: Sequence[str]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
 
 
 def _remove_memory(connection: sqlite3.Connection, file_id: int) -> None:

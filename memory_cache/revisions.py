@@ -5,6 +5,7 @@ the cache: the median memory has 2 kB, so a memory edited without end costs 100 
 """
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -33,40 +34,38 @@ class Cause:
     change: int | None = None
 
 
-def keep_content(connection: sqlite3.Connection, file_id: int, replaced_by: str | None, cause: Cause) -> None:
-    """Keep what the memory of this file holds right now, before other bytes take its place.
+def keep_contents(connection: sqlite3.Connection, replaced: Sequence[tuple[int, str | None]], cause: Cause) -> None:
+    """Keep what the memories of these files hold right now, before other bytes take their place.
 
     Args:
-        replaced_by: hash of the bytes that come instead. When they are the same, nothing is kept.
+        replaced: file id, and hash of the bytes that come instead. When they are the same, nothing is kept.
     """
-    row = connection.execute(
-        "SELECT m.id, f.path, f.content, f.content_hash FROM memories m JOIN files f USING (file_id)"
-        " WHERE m.file_id = ? AND f.content_hash IS NOT ?",
-        (file_id, replaced_by),
-    ).fetchone()
-    if row is not None:
-        _insert(connection, (row["id"], row["path"], row["content"], row["content_hash"]), replaced_by, cause)
+    facts = (to_text(cause.at), cause.reason, cause.change)
+    connection.executemany(
+        "INSERT INTO revisions (memory_id, path, content, content_hash, replaced_by, replaced_at, reason, change_id)"
+        " SELECT m.id, f.path, f.content, f.content_hash, ?2, ?3, ?4, ?5 FROM memories m JOIN files f USING (file_id)"
+        " WHERE m.file_id = ?1 AND f.content_hash IS NOT ?2",
+        [(*pair, *facts) for pair in replaced],
+    )
+    connection.executemany(
+        f"{_BOUND} (SELECT id FROM memories WHERE file_id = ?)", [(file_id,) for file_id, _ in replaced]
+    )
 
 
 def keep(connection: sqlite3.Connection, memory_id: str, path: str, content: bytes, digest: str, cause: Cause) -> None:
-    """Keep a text that never stood in the memory's file here, such as a version settled away."""
-    _insert(connection, (memory_id, path, content, digest), None, cause)
+    """Keep a text (and its hash) that never stood in the memory's file here, such as a version settled away."""
+    connection.execute(
+        "INSERT INTO revisions (memory_id, path, content, content_hash, replaced_at, reason, change_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (memory_id, path, content, digest, to_text(cause.at), cause.reason, cause.change),
+    )
+    connection.execute(f"{_BOUND} ?", (memory_id,))
 
 
-def _insert(
-    connection: sqlite3.Connection, text: tuple[str, str, bytes, str], replaced_by: str | None, cause: Cause
-) -> None:
-    memory_id, path, content, digest = text
-    connection.execute(
-        "INSERT INTO revisions (memory_id, path, content, content_hash, replaced_by, replaced_at, reason, change_id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (memory_id, path, content, digest, replaced_by, to_text(cause.at), cause.reason, cause.change),
-    )
-    connection.execute(
-        "DELETE FROM revisions WHERE memory_id = ?1 AND revision_id <="
-        " (SELECT revision_id FROM revisions WHERE memory_id = ?1 ORDER BY revision_id DESC LIMIT 1 OFFSET ?2)",
-        (memory_id, PER_MEMORY),
-    )
+_BOUND = f"""
+DELETE FROM revisions WHERE revision_id <= (SELECT r.revision_id FROM revisions r
+    WHERE r.memory_id = revisions.memory_id ORDER BY r.revision_id DESC LIMIT 1 OFFSET {PER_MEMORY})
+AND memory_id ="""
 
 
 def listed(connection: sqlite3.Connection, memory_id: str) -> list[Revision]:

@@ -59,12 +59,25 @@ def rewrite(
     record = files.get(connection, stored.file_id)
     if record is None or record.content is None:
         return memories.by_file(connection, stored.file_id)
-    changed = text_format.rewrite(record.content, set=values or {}, remove=remove, body=body)
-    if changed == record.content:
+    changes_to = dict.fromkeys(remove) | dict(values or {})
+    if body is None and all(_says(memory, key, value) for key, value in changes_to.items()):
         return memory
-    dated = text_format.rewrite(changed, set={"updated": later_than(memory.updated, cause.at)})
-    files.write(connection, stored.file_id, dated, cause=cause)
+    dated = {**changes_to, "updated": later_than(memory.updated, cause.at)}
+    files.write(connection, stored.file_id, text_format.rewrite(record.content, set=dated, body=body), cause=cause)
     return memories.by_file(connection, stored.file_id)
+
+
+def _says(memory: Memory, key: str, value: text_format.Value | None) -> bool:
+    """Whether a front matter key has this value already."""
+    current = {
+        "category": memory.category,
+        "tags": list(memory.tags),
+        "priority": None if memory.priority == "normal" else memory.priority,
+        "projectId": memory.project_id,
+        "projectName": memory.project_name,
+        "relatedTo": list(memory.related_to) or None,
+    }
+    return key in current and current[key] == value
 
 
 def refuse_read_only(memory: Memory) -> None:
