@@ -102,7 +102,8 @@ class Scan:
             self._observe(directory, prefix + name, actual, file_status)
         for name in self._snapshot.names.get(path, set()) - listing.files.keys() - listing.hidden:
             self._not_listed(directory, prefix + name, name)
-        for name in (known.folders.keys() if known else set()) - listing.folders.keys():
+        subfolders = (known.folders.keys() if known else set()) | self._snapshot.subfolders.get(path, set())
+        for name in subfolders - listing.folders.keys():
             self._snapshot.forget_folder(prefix + name)
         self._snapshot.folders[path] = Folder(
             disk, _folder_stamp(status), self._is_settled(status), listing.folders, listing.skipped

@@ -92,6 +92,7 @@ class Snapshot:
 
     Attributes:
         names: of the known files, by their folder's path.
+        subfolders: names of the folders that known files are in, by the path of the folder above.
         number: of the newest change; every change of knowledge gets the next one.
         news: number of the newest change that was not our own doing.
         floor: cursors below are dead, because removals before it are forgotten.
@@ -99,6 +100,7 @@ class Snapshot:
 
     files: dict[str, Known] = field(default_factory=dict)
     names: dict[str, set[str]] = field(default_factory=dict)
+    subfolders: dict[str, set[str]] = field(default_factory=dict)
     folders: dict[str, Folder] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     removed: dict[str, int] = field(default_factory=dict)
@@ -139,6 +141,11 @@ class Snapshot:
         for known in [known for known in self.names if _is_within(known, path)]:
             for name in list(self.names[known]):
                 self.forget(f"{known}/{name}" if known else name)
+            del self.names[known]
+        for known in [known for known in self.subfolders if _is_within(known, path)]:
+            del self.subfolders[known]
+        above, _, name = path.rpartition("/")
+        self.subfolders.get(above, set()).discard(name)
 
     def since(self, number: int) -> tuple[list[Item], list[str]]:
         """Items that changed and ids that went after change `number`."""
@@ -149,10 +156,18 @@ class Snapshot:
         known = Known(path, stamp, digest, settled=False, number=self._next(own))
         self.files[path] = known
         folder, _, name = path.rpartition("/")
-        self.names.setdefault(folder, set()).add(name)
+        if folder not in self.names:
+            self._put_folder(folder)
+        self.names[folder].add(name)
         self.removed.pop(path, None)
         self._settle(known, fresh)
         return known
+
+    def _put_folder(self, folder: str) -> None:
+        self.names[folder] = set()
+        while folder:
+            folder, _, name = folder.rpartition("/")
+            self.subfolders.setdefault(folder, set()).add(name)
 
     def _settle(self, known: Known, fresh: bool) -> None:
         known.settled = not fresh

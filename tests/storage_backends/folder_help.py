@@ -48,6 +48,20 @@ def mounted(place: Path, *arguments: str) -> Iterator[None]:
 
 
 @contextmanager
+def coarse_times(tmp_path: Path) -> Iterator[Path]:
+    """A mounted file system whose file times are whole seconds. Skips where that is not possible."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not here")
+    image, place = tmp_path / "image", tmp_path / "coarse"
+    with image.open("wb") as handle:
+        handle.truncate(16 * 1024 * 1024)
+    make = ["mkfs.ext4", "-q", "-F", "-I", "128", "-O", "^has_journal,^extra_isize", str(image)]
+    subprocess.run(make, check=True, capture_output=True)
+    with mounted(place, "-o", "loop", str(image)):
+        yield place
+
+
+@contextmanager
 def exfat(tmp_path: Path) -> Iterator[Path]:
     """A mounted exFAT: ignores case, knows neither links nor owners nor exchange, times in steps of 2 s. Skips where
     that is not possible."""

@@ -22,7 +22,7 @@ from storage_backends.folder import FolderStorage
 from storage_backends.names import is_temporary
 
 from .contract import View
-from .folder_help import Clock, as_nobody, exfat, names, storage, tree
+from .folder_help import Clock, as_nobody, coarse_times, exfat, names, storage, tree
 
 NFD_NAME = unicodedata.normalize("NFD", "Ångström café.md")
 NFC_NAME = unicodedata.normalize("NFC", NFD_NAME)
@@ -36,20 +36,33 @@ def root(tmp_path: Path) -> Path:
 # Changes of every kind
 
 
-async def test_two_saves_of_equal_size_in_one_tick_of_the_clock_are_two_versions(root: Path) -> None:
-    async with storage(root) as device:
-        file = root / "a.md"
-        file.write_bytes(b"000")
-        view = await View().follow(device)
-        seen = {view.items["a.md"].version}
-        for number in range(1, 150):
-            with file.open("r+b") as handle:  # in place: the same file, often the same tick
-                handle.write(b"%03d" % number)
-            await view.follow(device)
-            seen.add(view.items["a.md"].version)
-            content = await device.read("a.md")
-            assert (content.item.version, content.data) == (view.items["a.md"].version, b"%03d" % number)
-        assert len(seen) == 150
+async def test_two_saves_of_equal_size_in_one_tick_of_the_clock_are_two_versions(tmp_path: Path) -> None:
+    with coarse_times(tmp_path) as disk:
+        file = disk / "store" / "a.md"
+        async with storage(file.parent) as device:
+            file.write_bytes(b"000")
+            view = await View().follow(device)
+            seen = {view.items["a.md"].version}
+            for number in range(1, 100):
+                with file.open("r+b") as handle:  # in place: the same file in the same second
+                    handle.write(b"%03d" % number)
+                await view.follow(device)
+                seen.add(view.items["a.md"].version)
+                content = await device.read("a.md")
+                assert (content.item.version, content.data) == (view.items["a.md"].version, b"%03d" % number)
+            assert len(seen) == 100
+
+
+async def test_a_file_made_in_the_same_tick_as_the_last_look_is_seen(tmp_path: Path) -> None:
+    with coarse_times(tmp_path) as disk:
+        async with storage(disk / "store") as device:
+            view = await View().follow(device)
+            await device.wait_for_change(0.3)  # from now on only what changed is looked at
+            for number in range(30):
+                (disk / "store" / f"{number}.md").write_bytes(b"x")
+                page = device._state.page(view.cursor, set())
+                assert [item.path for item in page.items] == [f"{number}.md"]
+                view.cursor = page.cursor
 
 
 async def test_a_change_that_sets_the_file_time_back_is_seen(root: Path) -> None:

@@ -3,16 +3,16 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage_backends.base import Changes, Item
 from storage_backends.folder import FolderStorage
 
-from .folder_help import Clock, tree
+from .folder_help import Clock, coarse_times, tree
 
 FOLDERS = ["", "a", "a/b", "c", "é"]
 NAMES = ["1.md", "2.md", "日.md"]
@@ -112,22 +112,40 @@ class Follower:
         self.cursor = page.cursor
 
 
-@contextmanager
-def follower() -> Iterator[Follower]:
-    place = Path(tempfile.mkdtemp(prefix="store-"))
+def follow_all(disk: Path, steps: list[tuple[str, str, object]]) -> None:
+    place = Path(tempfile.mkdtemp(dir=disk))
     try:
-        yield Follower(place)
-    finally:
-        shutil.rmtree(place)
-
-
-@given(st.lists(operations, max_size=25))
-@settings(max_examples=120, deadline=None)
-def test_following_ends_at_what_is_there(steps: list[tuple[str, str, object]]) -> None:
-    with follower() as one:
+        one = Follower(place)
         for step in steps:
             one.do(*step)
         one.follow(False)
         one.age()
         one.follow(False)
         one.follow(True)
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.fixture(scope="module")
+def plain_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("disk")
+
+
+@pytest.fixture(scope="module")
+def coarse_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with coarse_times(tmp_path_factory.mktemp("disk")) as place:
+        yield place
+
+
+@given(steps=st.lists(operations, max_size=25))
+@settings(max_examples=120, deadline=None)
+def test_following_ends_at_what_is_there(plain_disk: Path, steps: list[tuple[str, str, object]]) -> None:
+    follow_all(plain_disk, steps)
+
+
+@given(steps=st.lists(operations.filter(lambda step: step[0] != "age"), max_size=25))
+@settings(max_examples=120, deadline=None)
+def test_following_ends_at_what_is_there_although_times_stand_still(
+    coarse_disk: Path, steps: list[tuple[str, str, object]]
+) -> None:
+    follow_all(coarse_disk, steps)
