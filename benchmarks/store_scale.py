@@ -15,7 +15,7 @@ import anyio
 
 from benchmarks.devices import report
 from benchmarks.folder_scale import write_store
-from memory_cache import files, indexing
+from memory_cache import files
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.database import connect_migrated, transaction
 from memory_cache.home import Home
@@ -103,12 +103,8 @@ async def measure(count: int) -> dict[str, float]:
         figures["index one file ms"] = round(fill(home, store), 3)
         async with open_cache(home, Settings()) as cache:
             figures |= await calls(cache)
-        connection = connect_migrated(home.cache_file)
-        started = time.perf_counter()
-        with transaction(connection):
-            indexing.rebuild(connection)
-        figures["rebuild ms"] = round(1000 * (time.perf_counter() - started), 1)
-        connection.close()
+            wall, spent = await timed(cache.rebuild)
+            figures["rebuild ms"], figures["rebuild CPU ms"] = wall, spent
         return figures
 
 

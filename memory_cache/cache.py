@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from memory_cache import (
@@ -65,6 +66,7 @@ T = TypeVar("T")
 
 _CATCH_UP = 50
 _CATCH_UP_SECONDS = 0.2
+_UNDO_STEPS = 200
 
 
 @asynccontextmanager
@@ -303,8 +305,29 @@ class MemoryCache:
         )
 
     async def undo_last_change(self) -> Undone:
-        """Undo what the last tool call on this device changed. Raises: InvalidInput when there is nothing to undo."""
-        return await self.database.write(lambda c: changes.undo_last(c, self.now()))
+        """Undo what the last tool call on this device changed. Raises: InvalidInput when there is nothing to undo.
+
+        A change of very many memories is undone in several transactions: nobody else waits for all of it.
+        """
+        now = self.now()
+        change = await self.database.read(changes.last)
+        results: list[Memory | str] = []
+        for start in range(0, len(change.steps), _UNDO_STEPS):
+            steps = change.steps[start : start + _UNDO_STEPS]
+            results += await self.database.write(partial(changes.undo, steps=steps, now=now))
+        await self.database.write(lambda c: changes.close(c, change.number))
+        return Undone(
+            action=change.action,
+            at=change.at,
+            memories=tuple(result for result in results if isinstance(result, Memory)),
+            left=tuple(result for result in results if isinstance(result, str)),
+        )
+
+    async def rebuild(self) -> None:
+        """Derive everything anew from the bytes of the files, in small transactions; for `doctor --repair`."""
+        position: int | None = 0
+        while position is not None:
+            position = await self.database.write(partial(indexing.rebuild_some, after=position, limit=200))
 
     async def problems(self) -> Sequence[Problem]:
         """Files that could not be taken in whole."""

@@ -5,6 +5,7 @@ still is as the call left it is undone; what somebody changed since stays, and i
 """
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from memory_cache import files, memories, text_format, trash
 from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
 from memory_cache.hashing import content_hash
-from memory_cache.models import Memory, Undone
+from memory_cache.models import Memory
 from memory_cache.revisions import Cause
 
 KEPT = 200
@@ -37,7 +38,7 @@ def created(connection: sqlite3.Connection, cause: Cause, file_id: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """A memory before and after a change; before is None for one it made, after for one it deleted."""
 
     memory_id: str
@@ -46,8 +47,18 @@ class _Step:
     trash_id: int | None = None
 
 
-def undo_last(connection: sqlite3.Connection, now: datetime) -> Undone:
-    """Undo the last change that is not undone yet. Raises: InvalidInput when there is none."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that can be undone."""
+
+    number: int
+    action: str
+    at: datetime
+    steps: tuple[Step, ...]
+
+
+def last(connection: sqlite3.Connection) -> Change:
+    """The last change that is not undone yet. Raises: InvalidInput when there is none."""
     row = connection.execute(
         "SELECT c.change_id, c.action, c.at FROM changes c WHERE c.undone = 0"
         " AND (EXISTS (SELECT 1 FROM change_creations n WHERE n.change_id = c.change_id)"
@@ -56,22 +67,24 @@ def undo_last(connection: sqlite3.Connection, now: datetime) -> Undone:
     ).fetchone()
     if row is None:
         raise InvalidInput("There is no change to undo.", "The history of a memory lists its earlier texts.")
-    done: list[Memory] = []
-    left: list[str] = []
-    for step in _steps(connection, row["change_id"]):
-        result = _undo(connection, step, now)
-        if isinstance(result, Memory):
-            done.append(result)
-        else:
-            left.append(result)
-    connection.execute("UPDATE changes SET undone = 1 WHERE change_id = ?", (row["change_id"],))
-    return Undone(action=row["action"], at=from_text(row["at"]), memories=tuple(done), left=tuple(left))
+    steps = _steps(connection, row["change_id"])
+    return Change(row["change_id"], row["action"], from_text(row["at"]), tuple(steps))
 
 
-def _steps(connection: sqlite3.Connection, number: int) -> list[_Step]:
+def undo(connection: sqlite3.Connection, steps: Iterable[Step], now: datetime) -> list[Memory | str]:
+    """Undo these steps: for each the memory as it is then, or was when the change had made it; or why it stays."""
+    return [_undo(connection, step, now) for step in steps]
+
+
+def close(connection: sqlite3.Connection, number: int) -> None:
+    """The change is undone; the next undo goes to the one before."""
+    connection.execute("UPDATE changes SET undone = 1 WHERE change_id = ?", (number,))
+
+
+def _steps(connection: sqlite3.Connection, number: int) -> list[Step]:
     steps = {}
     for row in connection.execute("SELECT * FROM change_creations WHERE change_id = ?", (number,)):
-        steps[row["memory_id"]] = _Step(row["memory_id"], None, row["content_hash"])
+        steps[row["memory_id"]] = Step(row["memory_id"], None, row["content_hash"])
     for row in connection.execute(
         "SELECT memory_id, content, replaced_by FROM revisions WHERE change_id = ? AND replaced_by IS NOT NULL"
         " ORDER BY revision_id",
@@ -79,13 +92,13 @@ def _steps(connection: sqlite3.Connection, number: int) -> list[_Step]:
     ):
         earlier = steps.get(row["memory_id"])
         before = earlier.before if earlier else row["content"]
-        steps[row["memory_id"]] = _Step(row["memory_id"], before, row["replaced_by"])
+        steps[row["memory_id"]] = Step(row["memory_id"], before, row["replaced_by"])
     for row in connection.execute("SELECT memory_id, content, trash_id FROM trash WHERE change_id = ?", (number,)):
-        steps[row["memory_id"]] = _Step(row["memory_id"], row["content"], None, row["trash_id"])
+        steps[row["memory_id"]] = Step(row["memory_id"], row["content"], None, row["trash_id"])
     return list(steps.values())
 
 
-def _undo(connection: sqlite3.Connection, step: _Step, now: datetime) -> Memory | str:
+def _undo(connection: sqlite3.Connection, step: Step, now: datetime) -> Memory | str:
     """The memory as it is now, or why it was left alone."""
     cause = Cause("undo", now)
     if step.trash_id is not None:

@@ -170,20 +170,26 @@ def delete(connection: sqlite3.Connection, file_id: int, *, expected: int | None
     Raises: EditedMeanwhile as `write` does.
     """
     _expect(connection, file_id, expected)
-    record = get(connection, file_id)
-    if record is None or record.content is None:
+    row = connection.execute(
+        "SELECT kind, item_id IS NULL AND sent_hash IS NULL AS only_here FROM files"
+        " WHERE file_id = ? AND content IS NOT NULL",
+        (file_id,),
+    ).fetchone()
+    if row is None:
         return
-    if record.item_id is None and record.sent is None:
-        drop(connection, file_id)
-        return
-    indexing.remove(connection, file_id)
-    _set_content(connection, file_id, None)
+    indexing.remove(connection, file_id, FileKind(row["kind"]))
+    if row["only_here"]:
+        connection.execute("DELETE FROM files WHERE file_id = ?", (file_id,))
+    else:
+        _set_content(connection, file_id, None)
 
 
 def drop(connection: sqlite3.Connection, file_id: int) -> None:
     """Forget the row: neither side has the file any more."""
-    indexing.remove(connection, file_id)
-    connection.execute("DELETE FROM files WHERE file_id = ?", (file_id,))
+    row = connection.execute("SELECT kind FROM files WHERE file_id = ?", (file_id,)).fetchone()
+    if row is not None:
+        indexing.remove(connection, file_id, FileKind(row["kind"]))
+        connection.execute("DELETE FROM files WHERE file_id = ?", (file_id,))
 
 
 def remember_sent(connection: sqlite3.Connection, file_id: int, data: bytes) -> None:

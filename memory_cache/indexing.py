@@ -73,25 +73,28 @@ def behind(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM search_later)").fetchone()[0])
 
 
-def remove(connection: sqlite3.Connection, file_id: int) -> None:
+def remove(connection: sqlite3.Connection, file_id: int, kind: FileKind) -> None:
     """Take away all that was derived from this file."""
     problems.clear(connection, file_id, *Code)
-    for indexer in INDEXERS.values():
-        indexer.remove(connection, file_id)
+    if kind in INDEXERS:
+        INDEXERS[kind].remove(connection, file_id)
 
 
-def rebuild(connection: sqlite3.Connection) -> int:
-    """Derive everything anew from the bytes; returns how many files were read."""
-    stored = connection.execute("SELECT file_id FROM files ORDER BY file_id").fetchall()
-    for (file_id,) in stored:
-        remove(connection, file_id)
-    read = 0
-    for (file_id,) in stored:
-        row = connection.execute("SELECT path, kind, content FROM files WHERE file_id = ?", (file_id,)).fetchone()
-        if row["content"] is not None:
-            refresh(connection, file_id, row["path"], FileKind(row["kind"]), row["content"])
-            read += 1
-    return read
+def rebuild(connection: sqlite3.Connection) -> None:
+    """Derive everything anew from the bytes, in this one transaction."""
+    position: int | None = 0
+    while position is not None:
+        position = rebuild_some(connection, position, 1000)
+
+
+def rebuild_some(connection: sqlite3.Connection, after: int, limit: int) -> int | None:
+    """Derive anew what follows from the next files behind file id `after`; where to go on, or None at the end."""
+    rows = connection.execute(
+        "SELECT file_id, path, kind, content FROM files WHERE file_id > ? ORDER BY file_id LIMIT ?", (after, limit)
+    ).fetchall()
+    for row in rows:
+        refresh(connection, row["file_id"], row["path"], FileKind(row["kind"]), row["content"])
+    return rows[-1]["file_id"] if len(rows) == limit else None
 
 
 def _refresh_memory(connection: sqlite3.Connection, file_id: int, path: str, content: bytes) -> None:

@@ -140,6 +140,8 @@ def place(connection: sqlite3.Connection, path: str, memory_id: str, content: by
 
 
 def _without_past_expiry(content: bytes, now: datetime) -> bytes:
+    if b"expiresAt" not in content:
+        return bytes(content)
     parsed = text_format.read(content)
     if parsed.problem is None and parsed.expires_at is not None and parsed.expires_at <= now:
         return text_format.rewrite(content, set={}, remove=("expiresAt",), body=None)

@@ -74,7 +74,7 @@ def test_any_bytes_at_all_can_be_a_file_of_any_kind(data: bytes) -> None:
     for path in (OWN, "conflicts/a-b.json", "documents/a.md", "patterns/a.md", "devices/a.json", "index.json"):
         files.add(connection, path, data)
     before = derived(connection)
-    assert indexing.rebuild(connection) == 6
+    indexing.rebuild(connection)
     assert derived(connection) == before
     connection.close()
 

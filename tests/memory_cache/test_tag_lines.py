@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_cache import files, indexing, text_format
+from memory_cache import files, text_format
 from memory_cache.cache import MemoryCache
 from memory_cache.models import Draft, Filter
 from memory_cache.tag_lines import retagged
@@ -117,7 +117,7 @@ async def test_a_tag_put_on_many_is_derived_searched_kept_and_undone_as_any_chan
     assert len(hits) + more > 100
 
     before = await cache.database.read(derived)
-    await cache.database.write(indexing.rebuild)
+    await cache.rebuild()
     after = await cache.database.read(derived)
     assert after == before
 
