@@ -12,22 +12,28 @@ from storage_backends.base import StorageBackend
 
 @asynccontextmanager
 async def open_storage(home: Home, environ: Mapping[str, str]) -> AsyncIterator[StorageBackend]:
-    """The storage of this home, with retries and limits around it. Settings are read anew.
+    """The storage of this home, with retries and limits around it. The settings are read anew.
 
-    Raises: SettingsError (also when no storage was chosen yet); what the backend needs and lacks.
+    Raises: SettingsError (also when no storage was chosen yet); PermanentError for what cannot be used at all.
     """
     settings = settings_file.load(home, environ)
-    async with backend_of(home, settings, environ) as backend:
+    async with storage_of(home, settings, environ) as backend:
         yield backend
 
 
-def backend_of(home: Home, settings: Settings, environ: Mapping[str, str]) -> StorageBackend:
-    """The backend that these settings name, not entered yet. Raises: SettingsError."""
-    folder = settings.storage.folder()
-    if folder is None:
+def storage_of(home: Home, settings: Settings, environ: Mapping[str, str]) -> StorageBackend:
+    """The backend that these settings name, not entered yet. Raises: as `open_storage`."""
+    from storage_backends.open import open_backend
+
+    storage = settings.storage
+    if storage.backend == "folder" and storage.folder() is None:
         raise SettingsError(
             "No storage has been chosen yet.", "`claude-memory up` chooses one by itself, `claude-memory setup` asks."
         )
-    from storage_backends.folder import FolderStorage
-
-    return FolderStorage(folder)
+    return open_backend(
+        storage.backend,
+        path=storage.folder(),
+        onedrive=settings.onedrive.model_dump(),
+        login_dir=home.login_dir,
+        environ=environ,
+    )

@@ -96,16 +96,20 @@ def storage_state(settings: "Settings", health: "SyncHealth") -> dict[str, Any]:
 
 
 def login_state(home: "Home", settings: "Settings", health: "SyncHealth") -> str:
-    """`none` where no login is needed, else `ok`, `needed` or `offline`."""
+    """`none` where no login is needed, else `ok`, `needed` or `offline` (no way to tell whether it still holds)."""
     if settings.storage.backend == "folder":
         return "none"
+    from storage_backends import onedrive
+    from storage_backends.errors import PermanentError
+
     if health.state == "needs-login":
         return "needed"
-    if health.state == "unreachable":
-        return "offline"
-    if health.state != "never" or os.environ.get("CLAUDE_MEMORY_GRAPH_TOKEN"):
-        return "ok"
-    return "ok" if home.login_dir.is_dir() and any(home.login_dir.iterdir()) else "needed"
+    try:
+        options = onedrive.OneDriveSettings(**settings.onedrive.model_dump())
+        found = onedrive.login_state(options, home.login_dir, os.environ)
+    except PermanentError:
+        return "needed"
+    return "offline" if found.state == "ok" and health.state == "unreachable" else found.state
 
 
 async def _project() -> dict[str, Any] | None:

@@ -25,6 +25,10 @@ UNKNOWN_OUTCOME = (
     "Nothing else was affected. Look first (recall, list), and call {tool} again only if it is not there."
 )
 
+REPEATABLE = "claude-onedrive-memory/repeatable"
+"""In a tool's `_meta`: the same request of the same session, sent twice, is carried out once. (That is less than
+`idempotentHint` says: two requests with the same arguments are two.)"""
+
 _MODERN = "io.modelcontextprotocol/protocolVersion"
 Message = dict[str, object]
 
@@ -160,8 +164,11 @@ class Conversation:
 
 def _repeatable(tools: object) -> Iterable[str]:
     for tool in tools if isinstance(tools, list) else ():
-        hints = tool.get("annotations") if isinstance(tool, dict) else None
-        if isinstance(hints, dict) and (hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True):
+        if not isinstance(tool, dict):
+            continue
+        hints, meta = tool.get("annotations"), tool.get("_meta")
+        said = [hints.get("readOnlyHint"), hints.get("idempotentHint")] if isinstance(hints, dict) else []
+        if True in said or (isinstance(meta, dict) and meta.get(REPEATABLE) is True):
             yield str(tool.get("name"))
 
 

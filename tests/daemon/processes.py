@@ -9,9 +9,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import anyio
+
+from command_line import daemon_client
+from memory_cache import settings
+from memory_cache.cache import MemoryCache, open_cache
+from memory_cache.home import Home
+from memory_cache.models import Draft, Filter, Scope
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-P", "-m", "command_line"]
@@ -50,7 +58,7 @@ def alive(pid: int) -> bool:
 class Device:
     """One machine."""
 
-    def __init__(self, base: Path, name: str = "a", folder: Path | None = None, **settings: str) -> None:
+    def __init__(self, base: Path, name: str = "a", folder: Path | None = None, **environ: str) -> None:
         self.base = base
         self.home = base / f"home-{name}"
         self.folder = folder or base / "store"
@@ -66,7 +74,7 @@ class Device:
             "CLAUDE_MEMORY_STORAGE_PATH": str(self.folder),
             "CLAUDE_MEMORY_DAEMON_AUTOSTART": "false",
             "CLAUDE_PROJECT_DIR": str(self.work),
-            **settings,
+            **environ,
         }
 
     def run(self, *arguments: str, code: int | None = 0, text: str = "", **environ: str) -> Any:
@@ -79,13 +87,28 @@ class Device:
         return json.loads(done.stdout)
 
     def status(self) -> dict[str, Any]:
-        """What `daemon status` says."""
-        found: dict[str, Any] = self.run("daemon", "status")
-        return found
+        """What the daemon says of itself; nothing when none answers."""
+        return daemon_client.status(Home(self.home)) or {}
+
+    def cache(self, work: Callable[[MemoryCache], Awaitable[Any]]) -> Any:
+        """What `work` makes of this device's cache, opened in this process as by any other."""
+
+        async def main() -> Any:
+            home = Home(self.home)
+            async with open_cache(home, settings.load(home, self.environment)) as opened:
+                return await work(opened)
+
+        return anyio.run(main)
 
     def titles(self) -> list[str]:
         """The titles of all memories."""
-        return sorted(memory["title"] for memory in self.run("list", "--all")["memories"])
+        page = self.cache(lambda cache: cache.list(Filter(scope=Scope.all()), limit=1000))
+        return sorted(memory.title for memory in page.memories)
+
+    def remember(self, text: str) -> str:
+        """Store a global memory, as another process than the daemon does; its id."""
+        remembered = self.cache(lambda cache: cache.remember(Draft(content=text, category="learning")))
+        return str(remembered.memory.id)
 
     @contextlib.contextmanager
     def daemon(self, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
@@ -106,11 +129,7 @@ class Device:
 
     def pid(self) -> int | None:
         """The process id that the daemon of this home answers with."""
-        from command_line import daemon_client
-        from memory_cache.home import Home
-
-        running = daemon_client.status(Home(self.home))
-        return None if running is None else int(running["pid"])
+        return self.status().get("pid")
 
     def end(self) -> None:
         """End whatever daemon still works on this home, by its process id."""

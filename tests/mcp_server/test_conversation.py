@@ -28,6 +28,8 @@ TOOLS = line(
             {"name": "update", "annotations": {"readOnlyHint": False, "idempotentHint": True}},
             {"name": "pattern_store", "annotations": {"readOnlyHint": False}},
             {"name": "bare"},
+            {"name": "once", "annotations": {}, "_meta": {"claude-onedrive-memory/repeatable": True}},
+            "no tool at all",
         ]
     },
 )
@@ -79,7 +81,7 @@ def test_a_refused_handshake_is_not_repeated() -> None:
     assert conversation.resume() == ([], [])
 
 
-@pytest.mark.parametrize("tool", ["recall", "update"])
+@pytest.mark.parametrize("tool", ["recall", "update", "once"])
 def test_a_call_that_may_be_repeated_is_sent_again(tool: str) -> None:
     conversation = opened()
     conversation.sent(call(5, tool))

@@ -39,7 +39,10 @@ class FakeDaemon:
         self.connection.sendall(self.welcome)
 
     def receive(self) -> Any:
-        line = self.reader.readline()
+        try:
+            line = self.reader.readline()
+        except ConnectionResetError:  # it went away without reading what it was sent
+            return None
         return json.loads(line) if line else None
 
     def send(self, *messages: dict[str, Any]) -> None:
