@@ -59,7 +59,8 @@ from memory_cache.models import (
 from memory_cache.opening import open_home
 from memory_cache.resolving import Keep
 from memory_cache.revisions import Cause
-from memory_cache.search import recall, similar
+from memory_cache.search import embedding, recall, similar
+from memory_cache.search.vectors import VectorIndex
 from memory_cache.settings import Settings
 
 T = TypeVar("T")
@@ -80,11 +81,19 @@ async def open_cache(
 ) -> AsyncIterator["MemoryCache"]:
     """The cache of this home, ready for use. `examine` as in `opening.open_home`. Raises: CacheUnusable."""
     async with open_home(home, examine=examine) as database:
-        name = settings.device.name
-        _, known = await database.read(health.device)
-        if not known or known != (name or known):
-            await database.write(lambda c: health.name_device(c, name))
+        if await database.read(lambda c: _differs(c, settings)):
+            await database.write(lambda c: _agree(c, settings))
         yield MemoryCache(database, settings, now=now, new_id=new_id)
+
+
+def _differs(connection: sqlite3.Connection, settings: Settings) -> bool:
+    _, name = health.device(connection)
+    return name != (settings.device.name or name or None) or embedding.chosen(connection) != settings.recall.embedder
+
+
+def _agree(connection: sqlite3.Connection, settings: Settings) -> None:
+    health.name_device(connection, settings.device.name)
+    embedding.choose(connection, settings.recall.embedder)
 
 
 class MemoryCache:
@@ -102,6 +111,7 @@ class MemoryCache:
         self.settings = settings
         self.now = now
         self._new_id = new_id
+        self._vectors = VectorIndex(settings.recall.embedder)
 
     async def remember(self, draft: Draft) -> Remembered:
         """Store a new memory; never replaces one. Near-duplicates are pointed out, not refused.
@@ -147,7 +157,14 @@ class MemoryCache:
                 latest, more = memories.latest(c, filter, limit, now)
                 return [Hit(memory=memory, score=0.0, passage=memory.content, why="recent") for memory in latest], more
             found = recall.search(
-                c, query, filter, limit=limit, now=now, project_key=filter.scope.project_key, explain=explain
+                c,
+                query,
+                filter,
+                limit=limit,
+                now=now,
+                project_key=filter.scope.project_key,
+                vectors=self._vectors,
+                explain=explain,
             )
             known = memories.by_files(c, [hit.file_id for hit in found.hits])
             return [
