@@ -52,8 +52,10 @@ async def run_stdio(home: Home, environ: Mapping[str, str]) -> None:
     """Serve stdin and stdout on a cache that is opened here."""
     settings = settings_file.load(home, environ)
     context = SessionContext.from_environ(environ, _working_directory())
-    async with open_cache(home, settings) as cache, stdio_server() as (incoming, outgoing):
-        await serve_messages(create_server(cache, context), incoming, outgoing)
+    async with open_cache(home, settings) as cache:
+        server = create_server(cache, context)
+        async with stdio_server() as (incoming, outgoing):
+            await serve_messages(server, incoming, outgoing)
 
 
 def _working_directory() -> str | None:
@@ -64,7 +66,7 @@ def _working_directory() -> str | None:
 
 
 async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> None:
-    """Drive `server` over a pair of message streams until the client closes its side or vanishes.
+    """Drive `server` over a pair of message streams until the client closes its side or vanishes; closes both.
 
     The SDK cancels what is in work at the end of input. Here such requests are answered first: a client that
     writes its requests, closes, and then reads (a pipe in a shell) gets its answers.
@@ -73,7 +75,8 @@ async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> 
     server_writes, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     waiting = _Waiting()
     flushed = anyio.Event()
-    async with anyio.create_task_group() as group:
+    streams = (to_server, server_reads, server_writes, from_server, incoming, outgoing)
+    async with _closing(*streams), anyio.create_task_group() as group:
 
         async def pass_in() -> None:
             async with to_server:
@@ -101,6 +104,17 @@ async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> 
         with anyio.move_on_after(DRAIN_SECONDS):
             await flushed.wait()
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _closing(*streams: ObjectReceiveStream[Any] | ObjectSendStream[Any]) -> AsyncIterator[None]:
+    """Close all of these at the end, however it comes."""
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            for stream in streams:
+                await stream.aclose()
 
 
 def _low_level(server: MemoryServer) -> Server[Session]:
@@ -161,7 +175,8 @@ async def _framed(reader: ByteReader, writer: ByteWriter, initial: bytes) -> Asy
         finally:
             written.set()
 
-    async with anyio.create_task_group() as group:
+    streams = (send_in, incoming, outgoing, receive_out)
+    async with _closing(*streams), anyio.create_task_group() as group:
         group.start_soon(read)
         group.start_soon(write)
         try:

@@ -51,11 +51,13 @@ class Gate:
     Attributes:
         token: the bearer; None serves anyone on this machine, which only tests of conformance do.
         hosts: the names under which the server may be addressed.
+        any_address: it may also be addressed by any IP address.
     """
 
     app: ASGIApp
     token: str | None
     hosts: frozenset[str]
+    any_address: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -77,7 +79,7 @@ class Gate:
         if not self._known(_host_of(headers.get("host", ""))):
             return Refusal(421, "This server answers only under its own address.")
         origin = headers.get("origin")
-        if origin is not None and not self._known(urlsplit(origin).hostname or ""):
+        if origin is not None and not self._known(_host_of(origin.partition("://")[2])):
             return Refusal(403, "Requests from web pages of other sites are refused.")
         if scope["path"] not in (MCP_PATH, HEALTH_PATH):
             return Refusal(404, f"There is nothing here. The server is at {MCP_PATH}.")
@@ -92,10 +94,7 @@ class Gate:
         return None
 
     def _known(self, host: str) -> bool:
-        return host.lower() in self.hosts or (_ANY in self.hosts and _is_address(host))
-
-
-_ANY = "*"
+        return host.lower() in self.hosts or (self.any_address and _is_address(host))
 
 
 def _host_of(header: str) -> str:
@@ -122,14 +121,6 @@ async def _respond(
     await send({"type": "http.response.body", "body": content})
 
 
-def allowed_hosts(host: str) -> frozenset[str]:
-    """The names of a server bound to `host`. Bound to every interface it answers to any address and its own
-    name: a hostile page can make a name of its own point here, but not an address."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        return _LOOPBACK_NAMES | {_ANY, socket.gethostname().lower()}
-    return _LOOPBACK_NAMES | {host.lower()}
-
-
 def build_app(server: MemoryServer, *, token: str | None, host: str = "127.0.0.1") -> ASGIApp:
     """The ASGI application. `token` None: no bearer is asked for."""
     # The SDK's own check of Host and Origin covers /mcp only; the gate covers every route.
@@ -137,7 +128,15 @@ def build_app(server: MemoryServer, *, token: str | None, host: str = "127.0.0.1
         streamable_http_path=MCP_PATH,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return Gate(inner, token, allowed_hosts(host))
+    return gate(inner, token, host)
+
+
+def gate(app: ASGIApp, token: str | None, host: str) -> Gate:
+    """The gate of a server bound to `host`. Bound to every interface it answers to any address and its own
+    name: a hostile page can make a name of its own point here, but not an address."""
+    everywhere = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+    own = socket.gethostname().lower() if everywhere else host.lower()
+    return Gate(app, token, _LOOPBACK_NAMES | {own}, any_address=everywhere)
 
 
 async def run_http(
@@ -172,8 +171,17 @@ async def serve(server: MemoryServer, app: ASGIApp, listening: socket.socket, re
     web = _Web(config, ready)
     async with anyio.create_task_group() as group:
         group.start_soon(announce_changes, server)
-        await web.serve(sockets=[listening])
+        group.start_soon(_end_with_group, web)
+        with anyio.CancelScope(shield=True):  # it ends by `should_exit`, and then closes what it opened
+            await web.serve(sockets=[listening])
         group.cancel_scope.cancel()
+
+
+async def _end_with_group(web: uvicorn.Server) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        web.should_exit = True
 
 
 class _Web(uvicorn.Server):

@@ -90,6 +90,7 @@ async def read(session: Session, uri: str) -> ReadResourceContents:
     """What an address stands for. Raises: ResourceNotFoundError, MemoryCacheError."""
     parts = urlsplit(uri)
     segments = [unquote(segment) for segment in (parts.netloc, *parts.path.strip("/").split("/")) if segment]
+    segments = segments if parts.netloc else []
     cursor = parse_qs(parts.query).get("cursor", [None])[0]
     match (parts.scheme, segments):
         case ("memory", ["list"]):
