@@ -64,8 +64,8 @@ class AskedQuery:
     mean_pieces: float
 
 
-def wanted(query: str) -> list[AskedTerm]:
-    """The distinct terms of a query, not counted yet; no stop words, unless there is nothing else."""
+def wanted(query: str, most: int = _MOST_TERMS) -> list[AskedTerm]:
+    """The first `most` distinct terms of a query, not counted yet; no stop words, unless there is nothing else."""
     found = list(text.terms(query))
     meaningful = [term for term in found if term.kind == "compound" or term.plain not in STOP_WORDS]
     chosen: dict[tuple[str, bool], AskedTerm] = {}
@@ -74,7 +74,7 @@ def wanted(query: str) -> list[AskedTerm]:
         plain = term.plain if term.kind in ("word", "part") else None
         key = (prefix or term.text, prefix is not None)
         chosen.setdefault(key, AskedTerm(*key, plain))
-    return list(chosen.values())[:_MOST_TERMS]
+    return list(chosen.values())[:most]
 
 
 def wanted_terms(query: str) -> list[tuple[str, bool]]:
@@ -88,11 +88,19 @@ def _without_paired_characters(terms: list[text.Term]) -> list[text.Term]:
     return [term for term in terms if term.kind != "character" or term.text not in paired]
 
 
-def analyse(connection: sqlite3.Connection, query: str) -> AskedQuery:
-    """Count the terms of the query in the index, and plan a search that stays fast at any size."""
+def analyse(connection: sqlite3.Connection, query: str, *, rarest: int | None = None) -> AskedQuery:
+    """Count the terms of the query in the index, and plan a search that stays fast at any size.
+
+    Args:
+        rarest: take the query for a whole text, and of its terms only so many, the rarest.
+    """
     memories, length, pieces = connection.execute("SELECT memories, length, pieces FROM search_totals").fetchone()
     newest = connection.execute("SELECT max(file_id) FROM search_features").fetchone()[0] or 0
-    terms = tuple(_counted(connection, term, memories, newest) for term in wanted(query))
+    asked = wanted(query, _MOST_TERMS if rarest is None else 2 * _MOST_TERMS)
+    terms = tuple(_counted(connection, term, memories, newest) for term in asked)
+    if rarest is not None:
+        known = [term for term in terms if term.documents]
+        terms = tuple(sorted(known, key=lambda term: term.documents)[:rarest])
     expression, matched = _plan(connection, [term for term in terms if term.documents], newest)
     oldest = newest - int(newest * MATCHED_ROWS_CAP / matched) if matched > MATCHED_ROWS_CAP else 0
     count = max(memories, 1)
