@@ -15,6 +15,8 @@ _MODULES = {
     "mcp_command": ("mcp",),
     "sync_command": ("sync",),
     "status_command": ("status",),
+    "doctor": ("doctor",),
+    "login_commands": ("login", "logout"),
     "memory_commands": ("remember", "recall", "list", "show", "update", "forget"),
     "history_commands": ("history", "restore", "trash", "undo"),
     "conflict_commands": ("conflicts",),

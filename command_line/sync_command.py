@@ -27,7 +27,9 @@ def run(args: argparse.Namespace) -> int:
     from memory_cache.home import Home
 
     home = Home.current()
-    report, code = _sync(home, full=args.full, confirm_deletes=args.confirm_deletes, tell=_progress(wants_json(args)))
+    report, code = sync_now(
+        home, full=args.full, confirm_deletes=args.confirm_deletes, tell=_progress(wants_json(args))
+    )
     if wants_json(args):
         import json
 
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _sync(
+def sync_now(
     home: "Home", *, full: bool, confirm_deletes: bool, tell: Callable[[dict[str, Any]], None]
 ) -> tuple[dict[str, Any], int]:
     from command_line import daemon_client
