@@ -77,6 +77,11 @@ def wanted(query: str, most: int = _MOST_TERMS) -> list[AskedTerm]:
     return list(chosen.values())[:most]
 
 
+def says_something(query: str) -> bool:
+    """Whether the query has words beside stop words."""
+    return any(term.plain not in STOP_WORDS for term in text.terms(query))
+
+
 def wanted_terms(query: str) -> list[tuple[str, bool]]:
     """The distinct terms of a query and whether each is a prefix."""
     return [(term.text, term.prefix) for term in wanted(query)]

@@ -71,11 +71,23 @@ def search(
     if span is not None:
         # What the span says is not sought as words too. Where nothing was written then, it was meant otherwise.
         rest = dates.without(query, span.words)
+        if not queries.says_something(rest.replace(span.words, "")):
+            return _latest(connection, _within(conditions, span), limit, explain)
         asker = _Asker.of(connection, rest, _within(conditions, span), limit, vectors)
         found = _answer(asker, now, project_key, explain)
         if found.hits:
             return found
     return _answer(_Asker.of(connection, query, conditions, limit, vectors), now, project_key, explain)
+
+
+def _latest(connection: sqlite3.Connection, conditions: Conditions, limit: int, explain: bool) -> SearchResult:
+    """All that was written in a span, when nothing else is asked; the latest first."""
+    rows = connection.execute(
+        f"SELECT m.file_id, m.body FROM memories m WHERE {conditions.sql} ORDER BY m.updated DESC, m.file_id LIMIT ?",
+        (*conditions.values, limit + 300),
+    ).fetchall()
+    why = conditions.note if explain else ""
+    return SearchResult([Scored(row[0], 1.0, passage.best(row[1], ()), why) for row in rows[:limit]], len(rows[limit:]))
 
 
 def _within(conditions: Conditions, span: dates.Span) -> Conditions:

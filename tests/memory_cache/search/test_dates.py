@@ -89,10 +89,12 @@ def test_a_span_without_memories_hides_nothing(store: Store) -> None:
     assert store.find("last week of the sprint") == [old]
 
 
-def test_a_span_alone_lists_what_was_written_then(store: Store) -> None:
+@pytest.mark.parametrize("query", ["yesterday", "what did we do yesterday?", "gestern"])
+def test_a_span_alone_lists_what_was_written_then(store: Store, query: str) -> None:
     store.add("deploy with helm", created=NOW - timedelta(days=40))
-    recent = store.add("notes on what happened yesterday", created=NOW - timedelta(days=1))
-    assert store.find("yesterday") == [recent]
+    first = store.add("the mascot is a pelican", created=NOW - timedelta(days=1, hours=2))
+    second = store.add("lunch is at noon", created=NOW - timedelta(days=1))
+    assert store.find(query) == [second, first]
 
 
 def test_a_named_month_lifts_what_was_written_then_and_hides_none(store: Store) -> None:
