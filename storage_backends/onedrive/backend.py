@@ -33,7 +33,7 @@ from storage_backends.onedrive.settings import OneDriveSettings
 from storage_backends.onedrive.transport import Answer, BrokenOff, Transport
 
 _REMEMBERED = 20_000  # items whose description from a page of changes waits for their bytes to be read
-_LAG = 30.0  # seconds for which the service may show a state from before our own write
+_LAG = 15.0  # seconds for which the service may show a state from before our own write
 _DEPTH = 64
 
 
@@ -73,7 +73,9 @@ class OneDriveStorage:
     def location(self) -> str:
         if self._root is not None and self._root.address:
             return self._root.address
-        return f"OneDrive: {self._settings.folder or 'app folder'}"
+        if self._settings.is_link:
+            return "OneDrive, shared folder"
+        return f"OneDrive, {self._settings.folder or 'app folder'}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -149,6 +151,8 @@ class OneDriveStorage:
         """Ask about items that the page shows as they were before our own write, or without a version."""
         now = self._monotonic()
         self._written = {key: value for key, value in self._written.items() if value[1] > now}
+        for item_id in page.removed:
+            self._written.pop(item_id, None)  # told to be gone, so it is no lag if it cannot be found
         for item_id, item in list(page.items.items()):
             ours = self._written.get(item_id)
             if item.version and (ours is None or ours[0] == item.version):

@@ -56,6 +56,7 @@ class Notifications:
     async def _run(self) -> None:
         pause = _PAUSE_MIN
         while True:
+            await asyncio.sleep(self._transport.pause_left)
             lived = time.monotonic()
             try:
                 await self._connect_once()

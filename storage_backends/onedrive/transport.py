@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from storage_backends.errors import StorageError, Unreachable
+from storage_backends.errors import StorageError, Throttled, Unreachable
 from storage_backends.onedrive import faults
 from storage_backends.onedrive.settings import Endpoint, is_loopback, origin_of
 from storage_backends.onedrive.tokens import TokenSource
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Seconds. Connecting fails fast (a laptop without network); an answer may take a while (delta after a big change).
 _CONNECT, _ANSWER = 10.0, 60.0
 _REDIRECTS = 3
+_PAUSE = 10.0  # seconds, where the service names none
 _USER_AGENT = "ISV|claude-onedrive-memory|claude-memory/0.1"
 
 
@@ -82,6 +83,7 @@ class Transport:
         self.endpoint, self.tokens = endpoint, tokens
         self.skew: float | None = None
         self.requests = 0
+        self._paused_until = 0.0
         self._clock = clock
         self._adapter: Any = None  # the SDK's annotations deny what a native response handler returns
         self._connections: list[httpx.AsyncBaseTransport] = []
@@ -115,7 +117,14 @@ class Transport:
             await self.tokens.refresh()
             answer = await self._send_once(method, url, headers or {}, body)
         self.skew = faults.clock_skew_of(answer.headers, self._clock())
+        if not answer.ok and isinstance(error := answer.error(), Throttled):
+            self._paused_until = time.monotonic() + (error.retry_after or _PAUSE)
         return answer
+
+    @property
+    def pause_left(self) -> float:
+        """Seconds for which the service asked to be left alone. Callers see to it; nothing waits here."""
+        return max(self._paused_until - time.monotonic(), 0.0)
 
     async def fetch(self, url: str) -> Answer:
         """A GET that may be redirected to where the bytes are; no token goes there. Raises as `send`."""
