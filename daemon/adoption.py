@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from daemon import apply
-from daemon.merge import Merged, merge
+from daemon.merge import merge
 from daemon.round_context import Device
 from memory_cache import files, paths, remote_tree, text_format
 from memory_cache.errors import InvalidInput
@@ -121,8 +121,6 @@ def take_in_copies(
         if original is None or original.content is None:
             continue
         merged = merge(copy.kind, None, original.content, copy.content)
-        if merged.loser is not None:
-            merged = _without_needless_conflict(merged)
         files.write(connection, original.file_id, merged.data, cause=Cause("merge", now))
         if merged.loser is not None:
             author = device.name if merged.loser == original.content else ""
@@ -173,16 +171,3 @@ def _identity(kind: FileKind, data: bytes) -> str | None:
         return str(fields["id"]) if kind is FileKind.DEVICE else json.dumps([fields["memory_id"], fields["theirs"]])
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-
-
-def _without_needless_conflict(merged: Merged) -> Merged:
-    """No conflict where the version that stands has every line and tag of the other one, in order."""
-    winner, loser = text_format.read(merged.data), text_format.read(merged.loser or b"")
-    lines = iter(winner.body.split("\n"))
-    same_fields = (winner.category, winner.project_id, winner.priority, winner.expires_at, winner.unknown) == (
-        loser.category, loser.project_id, loser.priority, loser.expires_at, loser.unknown,
-    )  # fmt: skip
-    if same_fields and set(loser.tags) <= set(winner.tags) and set(loser.related_to) <= set(winner.related_to):
-        every_line = all(line in lines for line in loser.body.split("\n"))
-        return Merged(merged.data) if every_line else merged
-    return merged

@@ -15,7 +15,9 @@ from daemon.round_context import Device
 from daemon.round_observe import observed
 from daemon.round_plan import Step
 from memory_cache import conflicts, files, paths, remote_tree, revisions, text_format, trash
+from memory_cache.clock import EPOCH
 from memory_cache.conflicts import ConflictRecord
+from memory_cache.errors import InvalidInput
 from memory_cache.files import FileRecord
 from memory_cache.hashing import content_hash
 from memory_cache.models import FileKind
@@ -51,8 +53,6 @@ def settle(connection: sqlite3.Connection, arrival: Arrival, device: Device, at:
         _take(connection, item, data, None, at)
         return Outcome.DOWNLOADED
     base = record.base
-    if record.item_id is None and record.sent is not None and _same_memory(record.sent, data):
-        base = record.sent  # ours: nobody but the create whose answer got lost can have brought this id there
     if record.item_id is not None and record.item_id != item.item_id:
         remote_tree.forget(connection, record.item_id)
     if data in (record.content, record.sent, base) or record.path == device.path:
@@ -136,21 +136,25 @@ def keep_loser(
     if memory_id is not None:
         note = ConflictRecord(memory_id=memory_id, path=record.path, device=author, at=at, base=base, theirs=loser)
         path = conflicts.path_of(note)
-        known = connection.execute("SELECT content, base_content FROM files WHERE path = ?", (path,)).fetchone()
+        known = connection.execute("SELECT file_id, content FROM files WHERE path = ?", (path,)).fetchone()
         if known is None:
             files.add(connection, path, conflicts.encode(note))
             return
-        if _theirs(known["content"] or known["base_content"]) == loser:
-            return  # this very conflict is open already, or was just settled here
+        if known["content"] is None:
+            # Settled here a moment ago, in favour of the very version that has now lost again: it is open again.
+            files.write(connection, known["file_id"], conflicts.encode(note))
+            return
+        if _theirs(known["content"]) == loser:
+            return  # this very conflict is open already
     stem, dot, suffix = record.path.rpartition(".")
     path = f"{stem}-{content_hash(loser)[:8]}{dot}{suffix}"
     if connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is None:
         files.add(connection, path, loser)
 
 
-def _theirs(data: bytes | None) -> bytes | None:
+def _theirs(data: bytes) -> bytes | None:
     try:
-        return conflicts.decode(data or b"").theirs
+        return conflicts.decode(data).theirs
     except (ValueError, TypeError, RecursionError):
         return None
 
@@ -161,11 +165,11 @@ def free_path(connection: sqlite3.Connection, record: FileRecord, *, plain: bool
     marks = content_hash(record.content or b"")
     if record.kind is FileKind.MEMORY:
         category = paths.DEFAULT_CATEGORY if plain else paths.category_of(record.path)
-        created = parsed.created or parsed.updated or paths.date_of(record.path) or datetime.min
+        created = parsed.created or parsed.updated or paths.date_of(record.path) or EPOCH
         title = parsed.title
         try:
             return paths.memory_path(category, created, title, parsed.id or marks, lambda p: files.taken(connection, p))
-        except ValueError:
+        except InvalidInput:
             return paths.memory_path(
                 paths.DEFAULT_CATEGORY, created, title, parsed.id or marks, lambda p: files.taken(connection, p)
             )
@@ -192,13 +196,37 @@ def uploaded(connection: sqlite3.Connection, file_id: int, item: Item, data: byt
     files.record_base(connection, file_id, item_id=item.item_id, path=item.path, version=item.version, data=data)
 
 
+def winner_is_out(connection: sqlite3.Connection, conflict_file: int) -> bool:
+    """Whether the storage holds what the memory of this conflict became here."""
+    row = connection.execute(
+        "SELECT 1 FROM conflicts c JOIN memories m ON m.id = c.memory_id JOIN files f ON f.file_id = m.file_id"
+        " WHERE c.file_id = ? AND f.content_hash IS NOT f.base_hash",
+        (conflict_file,),
+    ).fetchone()
+    return row is None
+
+
+def _taken_in_elsewhere(connection: sqlite3.Connection, copy: FileRecord) -> bool:
+    """Whether all that a deleted conflict copy held is in the storage: its original, and what lost against it."""
+    memory_id = text_format.read(copy.base or b"").id
+    row = connection.execute(
+        "SELECT 1 FROM memories m JOIN files f USING (file_id) WHERE m.written_id = ?1"
+        " AND f.content_hash IS NOT f.base_hash"
+        " UNION ALL SELECT 1 FROM conflicts c JOIN files f USING (file_id)"
+        " WHERE c.memory_id = ?1 AND f.item_id IS NULL",
+        (memory_id,),
+    ).fetchone()
+    return row is None
+
+
 def still_due(connection: sqlite3.Connection, step: Step) -> bool:
     """Whether this delete is what the file still needs, after all that the round did since it was planned."""
     record = files.get(connection, step.file_id or 0)
     if record is None or record.item_id is None or record.item_id != step.item_id:
         return False  # moved, or dealt with
     if isinstance(step.action, DeleteRemote):
-        return record.content is None and record.base_version == step.version
+        due = record.content is None and record.base_version == step.version
+        return due and _taken_in_elsewhere(connection, record)
     return record.content is not None and record.content == record.base
 
 

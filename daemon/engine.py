@@ -3,8 +3,8 @@
     observe     read the changes since the cursor into the cache                     (round_observe)
     plan        compare the three trees: what is not in step, and what to do         (round_plan, reconcile)
     pull        read, merge, record; a merge is an ordinary local change             (round_pull, apply, merge)
-    delete      on both sides, through one place with a brake                        (round_delete)
     push        create and update on the condition that nobody was faster            (round_push)
+    delete      on both sides, through one place with a brake                        (round_delete)
     tidy        adopt hand-written files, take in conflict copies, keep index.json   (adoption, index_json)
 
 Plan to tidy are repeated while they find something to do, a few times at most: a lost race is
@@ -126,8 +126,8 @@ class SyncEngine:
             await self._database.write(lambda connection: [apply.move(connection, step) for step in moves])
         await round_pull.pull(current, plan.of(Download, Merge), plan)
         await round_delete.confirm(current, plan.of(Recreate, Drop))
-        await round_delete.carry_out(current, plan.of(DeleteLocal, DeleteRemote))
         await round_push.push(current, plan.of(Create, Update))
+        await round_delete.carry_out(current, plan.of(DeleteLocal, DeleteRemote))
 
     async def _tidy(self, current: Round, *, changed: bool) -> bool:
         """Whether there is something new to upload."""

@@ -18,7 +18,7 @@ one text: either will do. Device notes and the old index are derived: either wil
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TypeVar
@@ -72,8 +72,7 @@ def merge(kind: FileKind, base: bytes | None, a: bytes, b: bytes) -> Merged:
         return _merged_by_kind(kind, base, earlier, later)
     origin = _side(base) if base is not None else None
     if origin is None:
-        same_text = replace(sides[0].parts, newline="\n") == replace(sides[1].parts, newline="\n")
-        return Merged(later, None if same_text else earlier)
+        return _without_base(sides[0], sides[1])
     return _merged(origin, sides[0], sides[1])
 
 
@@ -92,6 +91,26 @@ def _side(data: bytes) -> _Side | None:
         return None
     parts = take_apart(data, front_matter=parsed.has_front_matter)
     return _Side(data, parsed, parts) if parts is not None else None
+
+
+def _without_base(earlier: _Side, later: _Side) -> Merged:
+    """Nothing is known of their past: both are kept, unless one of them has all that the other one has."""
+    for whole, part in ((later, earlier), (earlier, later)):
+        if _holds(whole, part):
+            return Merged(whole.data)
+    return Merged(later.data, earlier.data)
+
+
+def _holds(whole: _Side, part: _Side) -> bool:
+    """Whether every line of `part`'s body is in the other one's, in order, and its front matter says nothing else."""
+    for key, lines in part.parts.entries.items():
+        if key in _SETS:
+            if not set(_SETS[key](part.parsed)) <= set(_SETS[key](whole.parsed)):
+                return False
+        elif key not in ("created", "updated") and whole.parts.entries.get(key) != lines:
+            return False
+    remaining = iter(whole.parts.body)
+    return part.parsed.id == whole.parsed.id and all(line in remaining for line in part.parts.body)
 
 
 def _merged_by_kind(kind: FileKind, base: bytes | None, earlier: bytes, later: bytes) -> Merged:

@@ -36,7 +36,7 @@ from memory_cache.remote_tree import RemoteItem, RemoteState
 from storage_backends.names import same_name_key
 
 # Device notes first: the storage must know its devices before it can be called empty.
-_ORDER = {FileKind.DEVICE: 0, FileKind.CONFLICT: 1, FileKind.MEMORY: 2, FileKind.PATTERN: 3, FileKind.DOCUMENT: 4}
+_ORDER = {FileKind.DEVICE: 0, FileKind.MEMORY: 1, FileKind.PATTERN: 2, FileKind.DOCUMENT: 3, FileKind.CONFLICT: 4}
 
 
 @dataclass(frozen=True, slots=True)

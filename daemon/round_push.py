@@ -13,6 +13,7 @@ from daemon.round_plan import Step
 from daemon.round_pull import gone
 from memory_cache import files, remote_tree
 from memory_cache.errors import EditedMeanwhile
+from memory_cache.models import FileKind
 from storage_backends.base import Item
 from storage_backends.errors import (
     AlreadyExists,
@@ -43,11 +44,19 @@ class _Done:
 
 async def push(current: Round, steps: list[Step]) -> None:
     """Create or update each of these files in the storage. Files that fail are reported; lost races are left
-    to the next pass, with what the storage holds by then."""
-    for start in range(0, len(steps), _BATCH):
-        if current.uploads_paused:
-            return
-        await _push_batch(current, steps[start : start + _BATCH])
+    to the next pass, with what the storage holds by then.
+
+    An open conflict follows the memory that it lost against, never precedes it: whoever settles it elsewhere
+    has to see both versions.
+    """
+    conflicts_last = (
+        [s for s in steps if s.kind is not FileKind.CONFLICT],
+        [s for s in steps if s.kind is FileKind.CONFLICT],
+    )
+    for group in conflicts_last:
+        for start in range(0, len(group), _BATCH):
+            if not current.uploads_paused:
+                await _push_batch(current, group[start : start + _BATCH])
 
 
 async def _push_batch(current: Round, steps: list[Step]) -> None:
@@ -76,6 +85,8 @@ def _prepare(connection: sqlite3.Connection, step: Step) -> _Upload | None:
     if record is None or record.content is None:
         return None
     if record.item_id != step.item_id or record.base_version != step.base_version:
+        return None
+    if record.kind is FileKind.CONFLICT and not apply.winner_is_out(connection, record.file_id):
         return None
     if record.sent != record.content:
         files.remember_sent(connection, record.file_id, record.content)

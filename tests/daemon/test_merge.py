@@ -84,6 +84,11 @@ def test_without_a_base_different_versions_are_both_kept() -> None:
     assert both_ways(None, a, b) == (a, b)
 
 
+def test_without_a_base_a_version_that_holds_all_of_the_other_one_is_no_conflict() -> None:
+    a, b = memory("x\ny\nz", tags=("a", "b", "c")), memory("x\nz", minutes=5)
+    assert both_ways(None, a, b) == (a, None)
+
+
 def test_the_same_text_with_other_line_ends_is_no_conflict() -> None:
     a = memory("x\ny")
     assert both_ways(None, a, a.replace(b"\n", b"\r\n"))[1] is None
@@ -179,6 +184,10 @@ def test_derived_files_never_conflict(kind: FileKind) -> None:
     assert loser is None
 
 
+def lines_of(data: bytes) -> set[str]:
+    return set(data.decode("utf-8", "replace").replace("\r", "").removeprefix("\ufeff").split("\n"))
+
+
 WORDS = st.lists(st.sampled_from(["one", "two", "three", "", "- item", "---", "# h"]), max_size=6).map("\n".join)
 TAGS = st.lists(st.sampled_from(["a", "b", "c", "ü", "x y"]), max_size=4, unique=True).map(tuple)
 
@@ -206,9 +215,7 @@ def test_merging_is_symmetric_repeatable_and_loses_no_line(base: bytes | None, a
     assert loser is None or loser in (a, b)
     if loser is not None:
         return
-    known = set() if base is None else set(base.decode("utf-8", "replace").replace("\r", "").split("\n"))
-    written = set(data.decode("utf-8", "replace").replace("\r", "").split("\n"))
     bookkeeping = ("updated:", "tags:", "created:", "  - ")
     for side in (a, b):
-        new = set(side.decode("utf-8", "replace").replace("\r", "").split("\n")) - known - written
-        assert not {line for line in new if not line.lstrip("\ufeff").startswith(bookkeeping)}
+        new = lines_of(side) - lines_of(base or b"") - lines_of(data)
+        assert not {line for line in new if not line.startswith(bookkeeping)}
