@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -33,6 +35,7 @@ STALLED_SECONDS = 300.0
 """A round in which no call to the storage comes back for this long is given up."""
 
 _LOOK_SECONDS = 0.2
+_ASK_SECONDS = 2.0
 _SLEPT_SECONDS = 10.0
 _WATCH_SECONDS = 60.0
 _LONGEST_PAUSE = 600.0
@@ -90,10 +93,12 @@ class SyncLoop:
         pace: Pace,
         progress: Progress,
         *,
+        cache_file: Path,
         backend_name: str,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._database = database
+        self._log_file = cache_file.with_name(cache_file.name + "-wal")
         self._open_backend = open_backend
         self._make_engine = make_engine
         self._progress = progress
@@ -268,17 +273,26 @@ class SyncLoop:
 
     async def _watch_local(self) -> None:
         """Other processes and sessions of this one write into the cache; what they leave is found, not told."""
-        seen = None
+        seen: int | None = None
+        log, asked = (0, 0), -inf
         while True:
-            version = await self._database.data_version()
-            if version != seen:
-                seen = version
-                now_unsent = await self._database.read(unsent)
-                if now_unsent - self._known:
-                    self._known = now_unsent
-                    self._schedule.local_change(time.monotonic())
-                    self._wake.set()
+            # Every commit leaves its mark on the write-ahead log's file, which is cheap to look at. Two commits in
+            # one tick of the file system's clock may leave one mark, so the database is asked now and then as well.
+            now, before, log = time.monotonic(), log, _mark(self._log_file)
+            if log != before or now > asked + _ASK_SECONDS:
+                asked = now
+                version = await self._database.data_version()
+                if version != seen:
+                    seen = version
+                    await self._look_for_changes()
             await anyio.sleep(_LOOK_SECONDS)
+
+    async def _look_for_changes(self) -> None:
+        now_unsent = await self._database.read(unsent)
+        if now_unsent - self._known:
+            self._known = now_unsent
+            self._schedule.local_change(time.monotonic())
+            self._wake.set()
 
     async def _watch_remote(self, backend: StorageBackend) -> None:
         pause = 1.0
@@ -322,6 +336,14 @@ def _settle(asked: Sequence[Request], result: RoundReport | Exception) -> None:
     for request in asked:
         request.outcome = result
         request.done.set()
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
 
 
 def unsent(connection: sqlite3.Connection) -> frozenset[tuple[int, int]]:

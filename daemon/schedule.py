@@ -14,7 +14,7 @@ from math import inf
 _ACTIVE_POLLS = 10
 """For this many polls after the last change, there is activity."""
 
-_REST_PER_WORK = 200.0
+_REST_PER_WORK = 400.0
 """Polling by itself takes at most one part in this many of the time."""
 
 _TRANSIENT_PAUSE, _PERMANENT_PAUSE = 2.0, 15.0

@@ -150,8 +150,9 @@ async def _service(
     pace = Pace(settings.sync.poll_seconds, settings.sync.idle_poll_seconds, settings.sync.debounce_seconds)
     make_engine = await engine_maker(cache, version)
     sync = SyncLoop(
-        cache.database, parts.open_backend, make_engine, pace, progress, backend_name=settings.storage.backend
-    )
+        cache.database, parts.open_backend, make_engine, pace, progress,
+        cache_file=home.cache_file, backend_name=settings.storage.backend,
+    )  # fmt: skip
     sessions = Sessions(serve, {"ready": version, "pid": os.getpid()})
     return Service(home, settings, cache, version, auto_started, sessions, sync)
 

@@ -35,6 +35,7 @@ QUICK = Pace(poll=600.0, idle_poll=600.0, debounce=0.01)
 class World:
     """A cache, a store, and the faults that the store shows at the moment."""
 
+    home: Home
     cache: MemoryCache
     store: InMemoryStore = field(default_factory=InMemoryStore)
     fault: Callable[[str], Awaitable[None]] | None = None
@@ -59,7 +60,8 @@ class World:
     async def loop(self, **changed: Any) -> SyncLoop:
         make = await engine_maker(self.cache, "1")
         arguments: dict[str, Any] = {"make_engine": make, "pace": QUICK, "progress": Progress(), **changed}
-        return SyncLoop(self.cache.database, self.open, backend_name="memory", **arguments)
+        file = self.home.cache_file
+        return SyncLoop(self.cache.database, self.open, cache_file=file, backend_name="memory", **arguments)
 
     async def remember(self, text: str) -> None:
         await self.cache.remember(Draft(content=text, category="learning"))
@@ -71,7 +73,7 @@ class World:
 @asynccontextmanager
 async def a_world(home: Path) -> AsyncIterator[World]:
     async with open_cache(Home(home), Settings()) as cache:
-        yield World(cache)
+        yield World(Home(home), cache)
 
 
 async def until(what: Callable[[], Any]) -> None:
