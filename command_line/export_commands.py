@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from command_line.arguments import Commands, add_command, on_cache, positive
 
@@ -27,9 +27,10 @@ async def _export(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     import anyio.to_thread
 
     from command_line.output import Answer, plural, to_json
+    from memory_cache.exporting import as_markdown
 
     memories = await cache.export(args.category)
-    text = to_json(list(memories)) if args.format == "json" else _markdown(memories)
+    text = to_json(list(memories)) if args.format == "json" else as_markdown(memories).rstrip("\n")
     if args.output is None:
         return Answer(list(memories), text)
     path = await anyio.to_thread.run_sync(_written, args.output, text)
@@ -43,29 +44,6 @@ def _written(name: str, text: str) -> Path:
     path = Path(name).absolute()
     write_private(path, f"{text}\n")
     return path
-
-
-def _markdown(memories: Any) -> str:
-    """All memories as one document: each under its title, with its facts, its text in a fence that it cannot close."""
-    import re
-
-    from command_line.output import one_line
-
-    parts = ["# Memories"]
-    for memory in memories:
-        facts = [f"- {key}: {_fact(value)}" for key, value in memory.items() if key not in ("title", "content")]
-        longest = max((len(run) for run in re.findall(r"`{3,}", memory["content"])), default=2)
-        fence = "`" * (longest + 1)
-        parts.append(
-            "\n".join([f"## {one_line(memory['title'])}", "", *facts, "", f"{fence}markdown", memory["content"], fence])
-        )
-    return "\n\n".join(parts)
-
-
-def _fact(value: Any) -> str:
-    from command_line.output import one_line
-
-    return ", ".join(map(one_line, value)) if isinstance(value, list) else one_line(str(value))
 
 
 async def _context(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":

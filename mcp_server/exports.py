@@ -2,30 +2,12 @@
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import anyio
 
 from memory_cache.home import Home
-
-_FACTS = ("id", "category", "tags", "created", "updated", "projectId", "priority", "expiresAt", "relatedTo")
-
-
-def as_markdown(exported: Sequence[Mapping[str, Any]]) -> str:
-    """All memories as one readable text."""
-    return "\n\n---\n\n".join(map(_one, exported)) + "\n"
-
-
-def _one(memory: Mapping[str, Any]) -> str:
-    facts = []
-    for name in _FACTS:
-        value = memory.get(name)
-        if value:
-            facts.append(f"- {name}: {', '.join(value) if isinstance(value, list) else value}")
-    return "\n".join([f"# {memory['title']}", "", *facts, "", str(memory["content"]).strip("\n")])
 
 
 async def write(home: Home, text: str, suffix: str, now: datetime) -> Path:

@@ -333,6 +333,7 @@ class MemoryCache:
             steps = change.steps[start : start + _UNDO_STEPS]
             results += await self.database.write(partial(changes.undo, steps=steps, now=now))
         await self.database.write(lambda c: changes.close(c, change.number))
+        await self.catch_up(_CATCH_UP_SECONDS)
         return Undone(
             action=change.action,
             at=change.at,
@@ -360,9 +361,7 @@ class MemoryCache:
 
     async def export(self, category: str | None = None) -> Sequence[dict[str, Any]]:
         """All memories whole, expired ones too, oldest first."""
-        return await self.database.read(
-            lambda c: [exporting.as_json(memory) for memory in memories.all_of(c, category)]
-        )
+        return await self.database.read(lambda c: exporting.whole(c, category))
 
     @staticmethod
     def as_json(memory: Memory) -> dict[str, Any]:

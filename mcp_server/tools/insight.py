@@ -9,12 +9,13 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from mcp_server.budget import DEFAULT_TOKENS, tokens
-from mcp_server.exports import as_markdown, write
+from mcp_server.exports import write
 from mcp_server.session import Session, origin_words
 from mcp_server.text import DATA_NOTICE, age, blocks, day, fitting, inline, line, plural
 from mcp_server.tools.arguments import CategoryFilter, ProjectName
 from mcp_server.tools.registry import tool
 from memory_cache import documents, vocabulary
+from memory_cache.exporting import as_markdown
 from memory_cache.models import Filter, Project, Scope, Statistics
 
 _LISTED = 15
