@@ -3,7 +3,9 @@
 import contextlib
 import shutil
 from pathlib import Path
+from typing import Any
 
+from command_line.errors import CommandFailed
 from memory_cache.home import Home
 
 _NAMES = ("config.toml", "daemon.lock", "daemon.address", "http-token")
@@ -20,9 +22,14 @@ def device_files(home: Home) -> list[Path]:
 
 
 def remove_device_files(home: Home) -> list[str]:
-    """Stop the daemon, remove our files, and the home itself when nothing else is in it."""
+    """Bring the last changes into the storage, stop the daemon, remove our files, and the home itself when nothing
+    else is in it.
+
+    Raises: CommandFailed when the storage has not got everything that only this device holds; nothing is removed then.
+    """
     from command_line.daemon_commands import stop_daemon
 
+    _bring_out(home)
     stop_daemon(home)
     for path in device_files(home):
         if path.is_dir():
@@ -31,4 +38,34 @@ def remove_device_files(home: Home) -> list[str]:
             path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # something of the user's is in it
         home.root.rmdir()
-    return []
+    return ["The trash and the earlier texts of this device went along."]
+
+
+def _bring_out(home: Home) -> None:
+    if not home.cache_file.exists():
+        return
+    import anyio
+
+    from command_line import status_command, sync_command
+
+    if not _pending(anyio.run(status_command.gather, home)):
+        return
+    try:
+        sync_command.sync_now(home, full=False, confirm_deletes=False, tell=lambda message: None)
+    except Exception as error:
+        raise _not_yet(f"and the storage cannot take them now ({error})") from error
+    left = _pending(anyio.run(status_command.gather, home))
+    if left:
+        raise _not_yet(f"{left} of them after another try")
+
+
+def _pending(status: dict[str, Any]) -> int:
+    return int(status["sync"]["pending"])
+
+
+def _not_yet(why: str) -> CommandFailed:
+    return CommandFailed(
+        "Not removed",
+        f"This device holds memories that the storage has not got, {why}.",
+        "Run `claude-memory sync` and look at `claude-memory doctor`; then uninstall again.",
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_line.arguments import Commands, add_command
+from command_line.arguments import Commands, add_command, wants_json
 from command_line.errors import CommandFailed
 
 BACKENDS = ("folder", "onedrive")
@@ -56,8 +56,8 @@ def register(commands: Commands) -> None:
 def run_setup(args: argparse.Namespace) -> int:
     """Ask, show, do."""
     steps = plan_setup(_answers(args))
-    _carry_out(steps, dry_run=args.dry_run, as_json=args.json)
-    if not args.dry_run and not args.json:
+    _carry_out(steps, dry_run=args.dry_run, as_json=wants_json(args))
+    if not args.dry_run and not wants_json(args):
         print("\nTry it: claude-memory remember --category learning --global 'The build needs Python 3.11'")
         print("Then on another machine: claude-memory recall build")
     return 0
@@ -66,8 +66,8 @@ def run_setup(args: argparse.Namespace) -> int:
 def run_uninstall(args: argparse.Namespace) -> int:
     """Take everything back but the memories, and say what stays."""
     steps, stays = plan_uninstall()
-    _carry_out(steps, dry_run=args.dry_run, as_json=args.json)
-    if not args.json:
+    _carry_out(steps, dry_run=args.dry_run, as_json=wants_json(args))
+    if not wants_json(args):
         for line in stays:
             print(line)
     return 0
@@ -140,7 +140,7 @@ def _answers(args: argparse.Namespace) -> Answers:
     from command_line import registration
     from command_line.storage_choice import offered_folder
 
-    interactive = sys.stdin.isatty() and not args.yes and not args.dry_run and not args.json
+    interactive = sys.stdin.isatty() and not args.yes and not args.dry_run and not wants_json(args)
     ask = _ask if interactive else _take_default
     backend = args.backend or (
         "folder" if args.path else ask("Where shall memories be kept? folder or onedrive", "folder")
