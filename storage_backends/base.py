@@ -59,7 +59,8 @@ class Changes:
     Attributes:
         items: files that exist now and are new, changed or moved since the cursor. The same item
             may come again on a later page; the last one counts.
-        removed: item ids that the storage says are gone. An id the caller never saw is legal here.
+        removed: item ids that the storage says are gone. An id the caller never saw is legal here. Before
+            anything is deleted because of it, `stat` confirms.
         cursor: where to go on. To be stored together with what this page brought.
         more: there is a further page right now; call again with `cursor`.
         enumeration: this page belongs to a full enumeration. When its last page (`more` false)
@@ -129,11 +130,14 @@ class StorageBackend(Protocol):
         ...
 
     async def stat(self, item_id: str) -> Item:
-        """The item as it is right now; fresher than `changes`. Raises: NotFound."""
+        """The item as it is right now; fresher than `changes`.
+
+        Raises: NotFound; ItemBusy (out of reach for the moment: that is no proof of absence).
+        """
         ...
 
     async def find(self, path: str) -> Item:
-        """The item at this path right now. Raises: NotFound, InvalidName."""
+        """The item at this path right now. Raises: NotFound, InvalidName, ItemBusy as in `stat`."""
         ...
 
     async def read(self, item_id: str) -> Content:
@@ -145,6 +149,9 @@ class StorageBackend(Protocol):
 
     async def create(self, path: str, data: bytes) -> Item:
         """Write a new file; make its folders. Never replaces.
+
+        Where the storage ignores case, the folders may be there already in another case: the item's path
+        tells how they are written.
 
         Raises: AlreadyExists (also for a name that differs only by case or Unicode form where
         the storage cannot hold both), InvalidName, StorageFull, AccessDenied.

@@ -153,7 +153,7 @@ class FolderStorage:
         try:
             page = self._state.page(cursor, self._waiting.drain())
         except StorageError:
-            self._waiting.told(failed=True)
+            self._waiting.told_error()
             raise
         self._waiting.told()
         return page

@@ -3,6 +3,7 @@
 Raises `OSError` as the system does; never follows a symbolic link.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -57,11 +58,11 @@ class Directory:
                 return Directory(path, os.open(name, _FOLDER | _FLAGS, dir_fd=self.fd))
             except OSError:
                 if stat.S_ISLNK(self.status_of(name).st_mode):
-                    raise NotADirectoryError(20, os.strerror(20), name) from None
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from None
                 raise
         status = os.lstat(path)
         if not stat.S_ISDIR(status.st_mode) or getattr(status, "st_reparse_tag", 0) == 0xA0000003:  # a junction
-            raise NotADirectoryError(20, os.strerror(20), name)
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
         return Directory(path, None)
 
     def status(self) -> os.stat_result:
@@ -185,7 +186,7 @@ class Directory:
             try:
                 os.fsync(self.fd)
             except OSError as error:
-                if error.errno not in (22, 95):  # EINVAL, EOPNOTSUPP: some network file systems cannot
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot
                     raise
 
     def is_open_for_writing(self, name: str) -> bool:

@@ -3,6 +3,7 @@
 Knows which folder it was (device and number), so that an empty mount point is never taken for the store.
 """
 
+import errno
 import os
 import sys
 import time
@@ -99,7 +100,7 @@ class Root:
             for name in folders:
                 actual = directory.spelling(name, listed=exact and not self.case_sensitive)
                 if actual is None:
-                    raise FileNotFoundError(2, os.strerror(2), name)
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
                 directory = stack.enter_context(directory.child(actual))
             yield directory
 

@@ -29,6 +29,7 @@ class State:
     Attributes:
         complete: everything was looked at since the start, or since the root was replaced.
         look_seconds: how long the last look at everything took.
+        handed_out: number of the newest change that the caller was told.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float]) -> None:
@@ -38,6 +39,7 @@ class State:
         self.snapshot = Snapshot()
         self.complete = False
         self.look_seconds = 0.0
+        self.handed_out = 0
         self._kind = "folder-" + digest_of(os.fsencode(self.root.path))[:8]
         self._name = secrets.token_hex(6)
         self._looked_at = 0.0
@@ -53,6 +55,7 @@ class State:
             if since is not None and since < self.snapshot.floor:
                 raise CursorExpired("Removals since this cursor are forgotten.")
             items, removed = self.snapshot.since(-1 if since is None else since)
+            self.handed_out = self.snapshot.number
             return Changes(
                 items=items,
                 removed=[] if since is None else removed,
@@ -127,6 +130,7 @@ class State:
         if self.snapshot.files and self.root.is_empty():
             raise Unreachable(f"{self.root.path} is empty and another folder than before.", MOUNT_HINT)
         self.snapshot = Snapshot()
+        self.handed_out = 0
         self.complete = False
         self._name = secrets.token_hex(6)
         self.root.identity = None

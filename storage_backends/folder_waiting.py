@@ -47,18 +47,26 @@ class Waiting:
         finally:
             self._pump.release()
 
-    def told(self, *, failed: bool = False) -> None:
-        """The caller knows all that is known up to now; `failed`: or it knows that the folder cannot be read."""
+    def told(self) -> None:
+        """The caller knows what the last page brought, and nothing that was found out since."""
+        self._told_news = self._state.handed_out
+        self._told_root = self._state.root.identity
+        self._told_error = False
+        self._anything_told = True
+
+    def told_error(self) -> None:
+        """The caller knows that the folder cannot be read just now."""
         self._told_news = self._state.snapshot.news
         self._told_root = self._state.root.identity_now()
-        self._told_error = failed
+        self._told_error = True
         self._anything_told = True
 
     def wait(self, seconds: float, stop: threading.Event) -> bool:
         """True when there is something to tell, False after `seconds` or with `stop`. Blocks."""
         deadline = time.monotonic() + seconds
         if not self._anything_told:
-            self.told()
+            self._told_root = self._state.root.identity_now()
+            self._anything_told = True
         while True:
             root = self._state.root.identity_now()
             if self._state.snapshot.news > self._told_news or root != self._told_root:

@@ -72,8 +72,6 @@ def validate_safe_path(path: str) -> None:
         raise InvalidName(f"{_shown(path)} holds a backslash.")  # a separator on Windows, a letter elsewhere
     if path.startswith("/"):
         raise InvalidName(f"{_shown(path)} is absolute.")
-    if _DRIVE.match(path):
-        raise InvalidName(f"{_shown(path)} names a drive.")  # C:x leaves the root on Windows without any slash
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
@@ -83,6 +81,8 @@ def validate_safe_path(path: str) -> None:
     for name in path.split("/"):
         if name in ("", ".", ".."):
             raise InvalidName(f"{_shown(path)} has an empty, '.' or '..' part.")
+        if _DRIVE.match(name):
+            raise InvalidName(f"{_shown(path)} names a drive.")  # on Windows it would replace all before it
 
 
 def validate_path(path: str) -> None:

@@ -64,6 +64,7 @@ REFUSED_NAMES = [
     ".",
     "C:\\escape.md",
     "C:escape.md",
+    "memories/C:escape.md",
     "a\\..\\..\\escape.md",
     "nul\0byte.md",
     "\ud800.md",

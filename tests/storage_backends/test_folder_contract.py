@@ -33,19 +33,8 @@ class TestFolderStorage(StorageContract):
         return move
 
 
-class TestWithoutExchange(TestFolderStorage):
-    """As on file systems that cannot exchange two files in one step."""
-
-    @pytest.fixture(autouse=True)
-    def _no_exchange(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(fd: int | None, one: str, other: str) -> None:
-            raise folder_rename.ExchangeUnsupported
-
-        monkeypatch.setattr(folder_rename, "exchange", refuse)
-
-
-class TestWithHardLinksOnly(TestWithoutExchange):
-    """As on file systems that know no flags to rename at all."""
+class TestWithHardLinksOnly(TestFolderStorage):
+    """As on file systems that can neither exchange two files nor rename without replacing."""
 
     @pytest.fixture(autouse=True)
     def _no_flags(self, monkeypatch: pytest.MonkeyPatch) -> None:

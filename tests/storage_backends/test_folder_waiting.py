@@ -106,6 +106,37 @@ async def test_a_cancelled_wait_does_not_swallow_the_hint(root: Path) -> None:
         assert await device.wait_for_change(20)
 
 
+async def test_an_edit_while_the_watch_begins_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = folder_waiting.Watcher
+
+    def edit_first(*arguments: object) -> object:
+        (root / "a.md").write_bytes(b"edited in place, before the watch and after the last look")
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(folder_waiting, "Watcher", edit_first)
+    async with storage(root) as device:
+        await device.create("a.md", b"old")
+        await View().follow(device)
+        assert await device.wait_for_change(20)
+
+
+async def test_what_is_found_out_after_a_page_is_not_taken_for_told(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with storage(root) as device:
+        await ready(device)
+        real = device._waiting.told
+
+        def found_out_first() -> None:
+            (root / "a.md").write_bytes(b"x")
+            device._state.refresh(None)  # as the waiting thread may do at this very moment
+            real()
+
+        monkeypatch.setattr(device._waiting, "told", found_out_first)
+        await device.changes(None)
+        assert await device.wait_for_change(0.5)
+
+
 async def test_own_writes_and_temporary_files_wake_nobody(root: Path) -> None:
     async with storage(root) as device:
         item = await device.create("memories/a.md", b"old")
