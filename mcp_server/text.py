@@ -135,6 +135,11 @@ def blocks(
     return texts, shortened, 0
 
 
+def most_blocks(budget: int) -> int:
+    """How many memories `blocks` could show at most."""
+    return budget // _MIN_TOKENS_PER_MEMORY + 1
+
+
 def line(memory: Memory, now: datetime) -> str:
     """A memory in one line with its 8-character id."""
     marks: list[str] = [memory.priority] if memory.priority != "normal" else []

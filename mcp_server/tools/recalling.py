@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mcp_server.budget import allowed
 from mcp_server.session import Session, scope_of, scope_words
-from mcp_server.text import DATA_NOTICE, block, blocks, inline, line, plural
+from mcp_server.text import DATA_NOTICE, block, blocks, inline, line, most_blocks, plural
 from mcp_server.tools.arguments import CategoryFilter, MaxTokens, ProjectName, Tags
 from mcp_server.tools.registry import tool
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
@@ -49,7 +49,8 @@ async def recall(
         tags=tuple(tags),
         updated_after=None if since_days is None else now - timedelta(days=since_days),
     )
-    hits, more = await session.cache.recall(query, filter=conditions, limit=limit)
+    # More than fit into the answer need not be fetched; they count as more.
+    hits, more = await session.cache.recall(query, filter=conditions, limit=min(limit, most_blocks(budget)))
     if not hits:
         return _nothing(query, conditions, where, since_days)
     found = [hit.memory for hit in hits]
