@@ -4,7 +4,7 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from command_line.arguments import Commands, add_command, wants_json
@@ -127,13 +127,10 @@ class _View:
             sys.stdout.write("The daemon has ended.\n")
 
     async def _lines(self, service: "Service") -> None:
-        import anyio
-
         from command_line.status_command import in_words
 
         shown: Any = None
-        while True:
-            status = await self._status(service)
+        async for status in self._states(service):
             # What moves all the time is no news.
             news = {key: status[key] for key in ("storage", "conflicts", "cache", "login")}
             news = {**news, "pending": status["sync"]["pending"], "sessions": service.sessions.count}
@@ -145,7 +142,6 @@ class _View:
                 else:
                     sys.stdout.write(f"\n{in_words(status)}\n")
                     sys.stdout.flush()
-            await anyio.sleep(_LOOK_SECONDS)
 
     def _line(self, data: Mapping[str, Any]) -> None:
         import json
@@ -154,18 +150,25 @@ class _View:
         sys.stdout.flush()
 
     async def _live(self, service: "Service", connect: str) -> None:
-        import anyio
         from rich.live import Live
 
-        with Live(_panel(await self._status(service), connect, service), refresh_per_second=2) as live:
-            while True:
-                await anyio.sleep(_LOOK_SECONDS)
-                live.update(_panel(await self._status(service), connect, service))
+        with Live(auto_refresh=False) as live:
+            async for status in self._states(service):
+                live.update(_panel(status, connect, service), refresh=True)
 
-    async def _status(self, service: "Service") -> dict[str, Any]:
+    async def _states(self, service: "Service") -> AsyncIterator[dict[str, Any]]:
+        """The status, whenever something may have changed."""
+        import anyio
+
         from command_line.status_command import describe
 
-        return await describe(self._home, self._settings, service.cache, service.status())
+        seen: Any = None
+        while True:
+            now = (await service.cache.database.data_version(), service.sync.running, service.sessions.count)
+            if now != seen:
+                seen = now
+                yield await describe(self._home, self._settings, service.cache, service.status())
+            await anyio.sleep(_LOOK_SECONDS)
 
 
 def _panel(status: dict[str, Any], connect: str, service: "Service") -> Any:
