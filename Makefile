@@ -9,7 +9,7 @@ RUN := $(BIN)/python -m
 COMPILE := $(RUN) piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
   --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
-.PHONY: run demo test lint types bench conformance simulate real-clients lock wheel clean
+.PHONY: run demo test lint types bench conformance simulate crashes real-clients lock wheel clean
 
 run: $(STAMP)  ## set up with defaults and keep memories in step, with a live view (Ctrl-C ends it)
 	$(BIN)/claude-memory up
@@ -35,6 +35,9 @@ conformance: $(STAMP)  ## MCP inspector and conformance suite (installs both fro
 
 simulate: $(STAMP)  ## many devices, faults and crashes, from seeds: make simulate SEEDS=0-2000
 	$(RUN) tests.simulation --seeds $(SEEDS) --profile all
+
+crashes: $(STAMP)  ## hundreds of SIGKILLs of real processes
+	$(RUN) tests.crashes 500
 
 real-clients: $(STAMP)  ## rclone and onedrive against the Graph emulator (see docs/onedrive.md)
 	tests/graph_emulator/real_clients.sh
