@@ -5,11 +5,13 @@ still is as the call left it is undone; what somebody changed since stays, and i
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from memory_cache import files, memories, text_format, trash
+from memory_cache import files, indexing, memories, tag_lines, text_format, trash
 from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
 from memory_cache.hashing import content_hash
@@ -17,6 +19,7 @@ from memory_cache.models import Memory
 from memory_cache.revisions import Cause
 
 KEPT = 200
+_MANY = 50
 
 
 def begin(connection: sqlite3.Connection, action: str, now: datetime) -> Cause:
@@ -71,9 +74,10 @@ def last(connection: sqlite3.Connection) -> Change:
     return Change(row["change_id"], row["action"], from_text(row["at"]), tuple(steps))
 
 
-def undo(connection: sqlite3.Connection, steps: Iterable[Step], now: datetime) -> list[Memory | str]:
+def undo(connection: sqlite3.Connection, steps: Sequence[Step], now: datetime) -> list[Memory | str]:
     """Undo these steps: for each the memory as it is then, or was when the change had made it; or why it stays."""
-    return [_undo(connection, step, now) for step in steps]
+    with indexing.search_postponed() if len(steps) > _MANY else nullcontext():
+        return [_undo(connection, step, now) for step in steps]
 
 
 def close(connection: sqlite3.Connection, number: int) -> None:
@@ -107,7 +111,7 @@ def _undo(connection: sqlite3.Connection, step: Step, now: datetime) -> Memory |
         except MemoryCacheError as error:
             return error.message
     row = connection.execute(
-        "SELECT m.file_id, m.title, m.updated, f.content_hash FROM memories m JOIN files f USING (file_id)"
+        "SELECT m.file_id, m.title, m.updated, f.content, f.content_hash FROM memories m JOIN files f USING (file_id)"
         " WHERE m.id = ?",
         (step.memory_id,),
     ).fetchone()
@@ -119,10 +123,31 @@ def _undo(connection: sqlite3.Connection, step: Step, now: datetime) -> Memory |
     if step.before is None:
         trash.move_in(connection, row["file_id"], cause)
         return memory
-    newer = as_newer_version(step.before, from_text(row["updated"]), now)
-    files.write(connection, row["file_id"], newer, cause=cause)
+    updated = from_text(to_text(later_than(memory.updated, now)))
+    quick = _only_tags(step.before, row["content"], memory, updated)
+    if quick is not None:
+        newer = quick.content
+        files.retag(connection, [files.Retagged(row["file_id"], *quick)], cause)
+    else:
+        newer = as_newer_version(step.before, memory.updated, now)
+        files.write(connection, row["file_id"], newer, cause=cause)
     _stands_for(connection, step.memory_id, content_hash(step.before), content_hash(newer))
     return memories.by_file(connection, row["file_id"])
+
+
+class _Tags(NamedTuple):
+    content: bytes
+    tags: tuple[str, ...]
+    updated: datetime
+
+
+def _only_tags(before: bytes, current: bytes, memory: Memory, updated: datetime) -> _Tags | None:
+    """The earlier text as a new version, when it differs from the current one in nothing but its tags."""
+    tags = text_format.read(before).tags
+    newer = tag_lines.retagged(before, tags, tags, updated)
+    if newer is None or newer != tag_lines.retagged(current, memory.tags, tags, updated):
+        return None
+    return _Tags(newer, tags, updated)
 
 
 def _stands_for(connection: sqlite3.Connection, memory_id: str, before: str, newer: str) -> None:

@@ -9,7 +9,9 @@ first, so that all devices agree; the other one gets an id derived from its path
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +21,8 @@ from memory_cache.models import FileKind
 from memory_cache.problems import Code
 from memory_cache.search import index as search_index
 from memory_cache.search.filters import tag_key
+
+_postponed: ContextVar[bool] = ContextVar("search_postponed", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,19 @@ def retag(connection: sqlite3.Connection, changes: Sequence[tuple[int, Sequence[
     connection.executemany("DELETE FROM memory_tags WHERE file_id = ?", ids)
     _insert_tags(connection, [(file_id, tag) for file_id, tags, _ in changes for tag in tags])
     connection.executemany("INSERT OR IGNORE INTO search_later (file_id) VALUES (?)", ids)
+
+
+@contextmanager
+def search_postponed() -> Iterator[None]:
+    """Within this block search terms are left to `catch_up`; for writes of very many memories in one transaction.
+
+    Until then a search may miss what was written and never shows what is gone: it only gives memories that exist.
+    """
+    token = _postponed.set(True)
+    try:
+        yield
+    finally:
+        _postponed.reset(token)
 
 
 def catch_up(connection: sqlite3.Connection, limit: int) -> bool:
@@ -108,7 +125,14 @@ def _refresh_memory(connection: sqlite3.Connection, file_id: int, path: str, con
     _insert_memory(connection, file_id, path, parsed)
     if parsed.id is not None:
         _settle_id(connection, parsed.id)
-    search_index.refresh(connection, file_id)
+    if not _postpone_search(connection, file_id):
+        search_index.refresh(connection, file_id)
+
+
+def _postpone_search(connection: sqlite3.Connection, file_id: int) -> bool:
+    if _postponed.get():
+        connection.execute("INSERT OR IGNORE INTO search_later (file_id) VALUES (?)", (file_id,))
+    return _postponed.get()
 
 
 def _insert_memory(connection: sqlite3.Connection, file_id: int, path: str, parsed: text_format.ParsedFile) -> None:
@@ -158,7 +182,8 @@ def _remove_memory(connection: sqlite3.Connection, file_id: int) -> None:
     row = connection.execute("SELECT written_id FROM memories WHERE file_id = ?", (file_id,)).fetchone()
     if row is None:
         return
-    search_index.remove(connection, file_id)
+    if not _postpone_search(connection, file_id):
+        search_index.remove(connection, file_id)
     connection.execute("DELETE FROM memories WHERE file_id = ?", (file_id,))
     if row["written_id"] is not None:
         _settle_id(connection, row["written_id"])

@@ -67,9 +67,9 @@ CREATE TABLE memory_tags (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_tags_key ON memory_tags (tag_key);
 
--- Memories whose search terms are to be refreshed: after a change to very many, this follows in small steps.
+-- Files whose search terms are to be refreshed or removed: after a change to very many, this follows in small steps.
 CREATE TABLE search_later (
-    file_id INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE
+    file_id INTEGER PRIMARY KEY
 ) STRICT;
 
 CREATE TABLE memory_links (

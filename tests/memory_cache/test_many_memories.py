@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from memory_cache import conflicts, files
+from memory_cache import batch, changes, conflicts, files
 from memory_cache.cache import MemoryCache
 from memory_cache.conflicts import ConflictRecord
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
 from memory_cache.models import Change, Draft, Filter, Memory
+from memory_cache.search import recall
+from memory_cache.search.vectors import VectorIndex
 
 from .cache_fixtures import WIDGET, opened
-from .store import Clock, memory_file
+from .store import NOW, Clock, derived, memory_file
 
 pytestmark = pytest.mark.anyio
 
@@ -183,6 +185,38 @@ async def test_a_batch_delete_needs_a_condition_and_is_a_dry_run_unless_told(cac
     await cache.batch_delete(expired=True, dry_run=False)
     assert {entry.title for entry in await cache.trash()} == {"old one", "expiring"}
     assert [m.id for m in (await cache.list(Filter())).memories] == [new.id]
+
+
+async def test_what_was_deleted_by_the_hundred_is_never_found_again(cache: MemoryCache) -> None:
+    for number in range(150):
+        await remember(cache, f"quokka number {number}", tags=("marsupial",))
+    result = await cache.database.write(
+        lambda c: batch.delete(
+            c,
+            filter_=Filter(),
+            query="quokka",
+            expired=False,
+            stale=False,
+            dry_run=False,
+            cause=changes.begin(c, "batch_delete", NOW),
+        )
+    )
+    assert len(result.memories) == 150
+    fresh = await remember(cache, "a wombat digs")
+    searched = await cache.database.read(
+        lambda c: recall.search(c, "quokka marsupial", Filter(), limit=10, now=NOW, vectors=VectorIndex())
+    )
+    assert searched.hits == []
+    hits, _ = await cache.recall("wombat", filter=Filter())
+    assert hits[0].memory.id == fresh.id
+    await cache.catch_up()
+    before = await cache.database.read(derived)
+    await cache.rebuild()
+    assert await cache.database.read(derived) == before
+    await cache.undo_last_change()
+    await cache.undo_last_change()
+    await cache.catch_up()
+    assert len((await cache.recall("quokka", filter=Filter(), limit=200))[0]) > 100
 
 
 # --- conflicts
