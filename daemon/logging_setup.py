@@ -5,10 +5,12 @@ traceback names places in the code; the text of the exception at its end may quo
 only the type is kept unless the error is one of ours, whose messages are made for people.
 """
 
+import hashlib
 import json
 import logging
 import logging.handlers
 import os
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -52,6 +54,14 @@ def error_words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{type(error).__name__}: {error.strerror}"
     return type(error).__name__
+
+
+def logged_name(path: str) -> str:
+    """A file's name for the log: enough to find it, without the words of its title that the name is made of."""
+    folder, _, name = path.rpartition("/")
+    known = re.search(r"-[0-9a-f]{8}\.[a-z]+$", name)
+    tail = known.group(0) if known else "-" + hashlib.sha256(path.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{folder}/*{tail}"
 
 
 class _PrivateFile(logging.handlers.RotatingFileHandler):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import anyio
 
 from daemon import outcome
-from daemon.logging_setup import error_words
+from daemon.logging_setup import error_words, logged_name
 from daemon.notify import Progress
 from daemon.observed import ObservedStorage
 from daemon.round_report import RoundReport
@@ -245,7 +245,7 @@ class SyncLoop:
         if not report.quiet or report.errors or report.held:
             _log.info("round", extra={**outcome.report_json(report), "errors": len(report.errors)})
         for problem in report.errors:
-            _log.warning("file not in step", extra={"path": problem.path, "reason": problem.title})
+            _log.warning("file not in step", extra={"file": logged_name(problem.path), "reason": problem.title})
         _settle(asked, report)
 
     async def _failed(self, error: Exception, asked: Sequence[Request]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.logging_setup import JsonLines, set_up
+from daemon.logging_setup import JsonLines, logged_name, set_up
 from storage_backends.errors import Unreachable
 
 
@@ -80,3 +80,10 @@ def test_libraries_do_not_narrate_requests(tmp_path: Path) -> None:
 def test_what_json_does_not_know_is_still_written() -> None:
     record = logging.makeLogRecord({"msg": "x", "path": Path("/a"), "levelno": 20, "levelname": "INFO", "name": "n"})
     assert json.loads(JsonLines().format(record))["path"] == "/a"
+
+
+def test_a_file_is_named_without_the_words_of_its_title() -> None:
+    assert logged_name("memories/task/2026-01-01-buy-a-ring-0123abcd.md") == "memories/task/*-0123abcd.md"
+    by_hand = logged_name("memories/buy a ring.md")
+    assert "ring" not in by_hand
+    assert by_hand == logged_name("memories/buy a ring.md") != logged_name("memories/buy a car.md")
