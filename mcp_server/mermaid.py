@@ -1,19 +1,25 @@
 """A mermaid diagram of linked memories."""
 
+import re
 from collections.abc import Sequence
 
 from memory_cache.models import Memory
 
 _LABEL_LENGTH = 50
-# What mermaid could take for syntax, or a browser for markup, inside a quoted label.
-_ESCAPES = {character: f"#{ord(character)};" for character in '"#&<>`\\;{}[]()|%'}
+# What mermaid could take for syntax, markdown or a formula, or a browser for markup, inside a quoted label.
+_ESCAPES = {character: f"#{ord(character)};" for character in '"#&<>`\\;{}[]()|%*_~$'}
+_LIST_MARK = re.compile(r"([-+]|\d+(?=[.)]))")
 
 
 def label(text: str) -> str:
     """A text as a quoted label that renders as it is, on one line."""
     flat = " ".join(text.split())
     short = flat if len(flat) <= _LABEL_LENGTH else flat[: _LABEL_LENGTH - 1].rstrip() + "…"
-    return '"' + "".join(_ESCAPES.get(character, character) for character in short) + '"'
+    escaped = "".join(_ESCAPES.get(character, character) for character in short) or "untitled"
+    mark = _LIST_MARK.match(short)
+    if mark:  # "1. first" and "- first" would be lists, which labels do not show
+        escaped = f"#8203;{escaped}"
+    return f'"{escaped}"'
 
 
 def diagram(memories: Sequence[Memory], edges: Sequence[tuple[str, str]], most: int) -> tuple[str, int]:
