@@ -175,6 +175,8 @@ class SyncLoop:
                 # A backend that cannot be opened is no reason to end.
                 if (damage := damage_in(error)) is not None:
                     raise damage from error
+                # What was wanted has been tried: without this, the next try would be due at once, over and over.
+                self._schedule.begin(time.monotonic())
                 await self._failed(error, [])
                 await self._until_due()
 

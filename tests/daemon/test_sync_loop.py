@@ -20,7 +20,7 @@ from daemon.service import engine_maker
 from memory_cache import health
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.clock import utc_now
-from memory_cache.errors import CacheDamaged
+from memory_cache.errors import CacheDamaged, SettingsError
 from memory_cache.home import Home
 from memory_cache.models import Draft, SyncHealth
 from memory_cache.settings import Settings
@@ -233,6 +233,17 @@ def test_a_storage_that_does_not_open_is_tried_again_and_taken_when_it_does(tmp_
             loop.reopen()
             await until(lambda: world.openings == opened + 1)
             assert isinstance(await outcome_of(loop), RoundReport)
+
+    in_a_world(tmp_path, main)
+
+
+def test_a_storage_that_cannot_be_opened_is_not_tried_over_and_over(tmp_path: Path) -> None:
+    async def main(world: World) -> None:
+        world.fail_to_open = SettingsError("No storage has been chosen yet.")
+        async with running(await world.loop()):
+            await until(lambda: world.openings)
+            await anyio.sleep(0.5)
+            assert world.openings == 1
 
     in_a_world(tmp_path, main)
 
