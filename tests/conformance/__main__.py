@@ -25,6 +25,10 @@ SCENARIOS = (
     "prompts-list", "server-session-lifecycle", "server-sse-multiple-streams", "dns-rebinding-protection",
     "caching", "sep-2164-resource-not-found", "http-header-validation",
 )  # fmt: skip
+OURS = (
+    "PYTHONPATH", "CLAUDE_MEMORY_HOME", "CLAUDE_MEMORY_STORAGE_BACKEND", "CLAUDE_MEMORY_STORAGE_PATH",
+    "CLAUDE_MEMORY_DAEMON_AUTOSTART",
+)  # fmt: skip
 SERVER = [sys.executable, "-m", "command_line", "mcp"]
 
 
@@ -71,7 +75,9 @@ def inspect(environment: dict[str, str]) -> dict[str, bool]:
             ("remember", "tools/call", ["--tool-name", "remember", *remember]),
             ("recall", "tools/call", ["--tool-name", "recall", "--tool-arg", "query=inspected", "all=true"]),
         ):
-            command = ["mcp-inspector", "--cli", "--protocol-era", era, "--format", "json", *SERVER, "--method", method]
+            # The inspector starts servers with hardly any environment.
+            server = ["env", *(f"{key}={environment[key]}" for key in OURS), *SERVER]
+            command = ["mcp-inspector", "--cli", "--protocol-era", era, "--format", "json", *server, "--method", method]
             done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
             good = done.returncode == 0 and (name != "recall" or "Inspected by hand" in done.stdout)
             outcomes[f"inspector, {era}: {name}"] = good
