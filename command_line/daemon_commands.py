@@ -110,15 +110,19 @@ def _in_use(held: Exception) -> Exception:
 
 
 def start(args: argparse.Namespace) -> int:
-    """Start in the background, and wait until it answers."""
+    """Start in the background, and wait until it answers. One of another version is replaced."""
     from command_line import daemon_client
     from command_line.launch import start_detached
+    from command_line.version import version
     from memory_cache import settings as settings_file
     from memory_cache.home import Home
 
     home = Home.current()
     settings_file.load(home, os.environ)  # a wrong setting is told here and not in a log
     running = daemon_client.status(home)
+    if running is not None and running["version"] != version():
+        daemon_client.stop(home)  # it is from before an update
+        running = None
     if running is None or running.get("auto_started"):
         process = start_detached(str(home.root), os.environ, auto_started=False)
         running = _wait_for(home, process)

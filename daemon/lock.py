@@ -8,7 +8,7 @@ never removed: a second process could otherwise lock a file that is no longer th
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,12 +43,18 @@ def hold(path: Path, purpose: str) -> Iterator[None]:
         if not _try_lock(descriptor):
             raise AlreadyLocked(read_holder(path))
         text = f"{os.getpid()} {datetime.now(UTC).isoformat(timespec='seconds')} {purpose}\n"
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, text.encode())
+        _note(descriptor, text)
         yield
-        os.ftruncate(descriptor, 0)
+        _note(descriptor, "")
     finally:
         os.close(descriptor)
+
+
+def _note(descriptor: int, text: str) -> None:
+    with suppress(OSError):  # a full disk takes no notes, and the lock holds without
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, text.encode())
 
 
 def read_holder(path: Path) -> Holder | None:

@@ -64,6 +64,7 @@ class Relay:
         self._conversation = Conversation()
         self._server: Server | None = None
         self._had_server = False
+        self._deaf = False
         self._losses = 0
         self._closed_at: float | None = None
         self._requests = _Lines()
@@ -112,7 +113,7 @@ class Relay:
         if server is None:
             return
         server.setblocking(False)
-        self._server = server
+        self._server, self._deaf = server, False
         if self._had_server:
             repeated, answers = self._conversation.resume()
             self._to_server.repeat(repeated)
@@ -126,7 +127,7 @@ class Relay:
             reading.append(self._stdin)
         if self._server is not None and len(self._to_client) < _HIGH_WATER:
             reading.append(self._server)
-        if self._server is not None and self._to_server:
+        if self._server is not None and self._to_server and not self._deaf:
             writing.append(self._server)
         if self._to_client:
             if sys.platform == "win32":  # stdout cannot be waited for; writing may block
@@ -153,7 +154,8 @@ class Relay:
         except BlockingIOError:
             pass
         except OSError:
-            self._lose_server(server)
+            # It takes no more, and may still be answering what it took: it is gone when its answers end.
+            self._deaf = True
 
     def _read_server(self, server: Server) -> None:
         try:

@@ -90,6 +90,22 @@ def test_killing_the_daemon_in_the_middle_loses_nothing_and_doubles_nothing(devi
         assert "Remembered" in session.remember("The session goes on")
 
 
+def test_a_daemon_that_ends_well_leaves_no_question_open(device: Device) -> None:
+    device.run("daemon", "start")
+    with Session(device) as session:
+        session.open()
+        numbers = []
+        for number in range(40):
+            numbers.append(
+                session.begin("remember", category="learning", content=f"Fact {number:02}", **{"global": True})
+            )
+            if number == 20:
+                os.kill(eventually(device.pid), signal.SIGTERM)
+        for number in numbers:
+            assert "Remembered" in text_of(session.answer(number))
+        assert device.titles() == [f"Fact {number:02}" for number in range(40)]
+
+
 def test_sessions_that_are_killed_leave_nobody_behind(device: Device) -> None:
     device.run("daemon", "start")
     for number in range(30):
