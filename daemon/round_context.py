@@ -107,6 +107,7 @@ class Round:
     confirm_deletes: bool = False
     report: RoundReport = field(default_factory=RoundReport)
     uploads_paused: bool = False
+    deleted: int = 0  # files that the brake counts
     failed: set[str] = field(default_factory=set)  # keys of steps that failed: not tried again in this round
     relocated: set[int] = field(default_factory=set)
     arrived: set[int] = field(default_factory=set)  # came from the storage: possible conflict copies

@@ -69,11 +69,11 @@ async def carry_out(current: Round, steps: list[Step]) -> None:
     """Delete what these steps (`DeleteLocal`, `DeleteRemote`) say, unless there are too many of them."""
     steps = await current.database.read(lambda connection: [s for s in steps if apply.still_due(connection, s)])
     counted = [step for step in steps if step.kind in _COUNTED]
-    current.report.held = 0
-    if len(counted) > BRAKE_FILES and not current.confirm_deletes:
+    done = current.deleted  # in earlier passes of this round
+    if counted and done + len(counted) > BRAKE_FILES and not current.confirm_deletes:
         known = await current.database.read(_known_files)
-        if held(len(counted), known):
-            current.report.held = len(counted)
+        if held(done + len(counted), done + known):
+            current.report.held += len(counted)
             current.failed |= {step.key for step in counted}
             steps = [step for step in steps if step.kind not in _COUNTED]
     await in_parallel([step for step in steps if isinstance(step.action, DeleteLocal)], lambda s: _here(current, s))
@@ -98,7 +98,7 @@ async def _here(current: Round, step: Step) -> None:
         current.item_failed(step.key, step.path, error)
         return
     if await current.database.write(lambda connection: apply.deleted_here(connection, step, at)):
-        current.report.count_delete(step.kind)
+        _count(current, step)
 
 
 async def _there(current: Round, step: Step) -> None:
@@ -114,7 +114,12 @@ async def _there(current: Round, step: Step) -> None:
     current.succeeded()
     current.past.add(item_id, version)
     if await current.database.write(lambda connection: apply.deleted_there(connection, step)):
-        current.report.count_delete(step.kind)
+        _count(current, step)
+
+
+def _count(current: Round, step: Step) -> None:
+    current.report.count_delete(step.kind)
+    current.deleted += step.kind in _COUNTED
 
 
 async def _changed(current: Round, step: Step) -> None:
