@@ -17,10 +17,11 @@ from mcp_server.session import Session, origin_words
 from mcp_server.text import age, day, inline, plural
 from mcp_server.tools.insight import megabytes
 from mcp_server.tools.registry import tool
-from memory_cache import documents, settings
+from memory_cache import device_notes, documents, settings
 from memory_cache.errors import InvalidInput
 from memory_cache.models import CacheStatus, SyncHealth
 
+_DEVICES_SHOWN = 8
 _STATES = {
     "ok": "in step",
     "unreachable": "storage not reachable",
@@ -51,6 +52,7 @@ async def status(ctx: Context[Session, Any]) -> str:
         f"- project: {origin_words(project) if project else 'none known for this session'}",
         f"- device: {inline(found.device_name) or 'unnamed'} ({found.device_id[:8]})",
         f"- version: {ctx.mcp_server.version}",
+        *await _other_devices(session, found.device_id, now),
     ]
     if found.conflicts:
         lines.append(f"- {plural(found.conflicts, 'open conflict')}: list_conflicts shows them")
@@ -59,6 +61,17 @@ async def status(ctx: Context[Session, Any]) -> str:
     if found.notice:
         lines.append(f"- {inline(found.notice)}")
     return "\n".join(["# Memory status", *lines])
+
+
+async def _other_devices(session: Session, own_id: str, now: datetime) -> list[str]:
+    notes = await session.cache.database.read(device_notes.listed)
+    others = [note for note in notes if note.id != own_id]
+    lines = [
+        f"- other device {inline(note.name) or note.id[:8]}: last sync {age(note.last_round, now)}, "
+        f"{note.pending:,} waiting, {plural(note.conflicts, 'conflict')}"
+        for note in others[:_DEVICES_SHOWN]
+    ]
+    return [*lines, *([f"- and {len(others) - _DEVICES_SHOWN} more devices"] if len(others) > _DEVICES_SHOWN else [])]
 
 
 def _storage(session: Session, health: SyncHealth) -> str:

@@ -194,6 +194,21 @@ async def test_status_says_what_to_do_when_sync_does_not_work(
     assert says in await claude.say("status")
 
 
+async def test_status_shows_the_other_devices_and_which_one_lags(claude: Claude, world: World) -> None:
+    notes = {
+        "b": b'{"id": "b", "name": "desktop", "last_round": "2026-11-25T12:00:00.000Z", "pending": 3, "conflicts": 1}',
+        "c": b"{broken",
+        "d": b'["a list"]',
+        "e": b'{"name": "old laptop", "last_round": "yesterday", "pending": "many"}',
+    }
+    for name, note in notes.items():
+        path = f"devices/{name}.json"
+        await world.cache.database.write(lambda c, path=path, note=note: files.add(c, path, note))
+    answer = await claude.say("status")
+    assert "other device desktop: last sync 5 days ago, 3 waiting, 1 conflict" in answer
+    assert "other device old laptop: last sync 56 years ago, 0 waiting" in answer
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's home directory with two OneDrive folders."""
