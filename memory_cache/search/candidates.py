@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memory_cache.models import Filter
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
 
-BY_WORDS = 150
-BY_MEANING = 150
-WIDENED = 30  # the best whose neighbours and linked memories are looked at too
+BY_WORDS = 80
+BY_MEANING = 60
+WIDENED = 15  # the best whose neighbours and linked memories are looked at too
 NEIGHBOURS_EACH_SIDE = 2
 FRAGMENT_LENGTH = 160  # terms in all columns; a longer memory needs no surroundings to be understood
-_NEIGHBOUR_SECONDS = 3600.0  # written further apart, two memories are not of one occasion
+_OCCASION = timedelta(hours=1)  # written further apart, two memories are not of one occasion
+_EARLIEST = datetime.min.replace(tzinfo=UTC) + _OCCASION
+_LATEST = datetime.max.replace(tzinfo=UTC) - _OCCASION
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +36,37 @@ class Conditions:
 
     Attributes:
         open: it leaves out nothing but expired memories.
+        hidden: the same the other way round, where it is `open`: SQL that selects the ids of what is left out.
         note: what an explanation says of it.
     """
 
     sql: str
     values: tuple[filters.Parameter, ...]
     open: bool
+    hidden: tuple[str, tuple[filters.Parameter, ...]] | None = None
     note: str = ""
 
     @classmethod
     def of(cls, filter_: Filter, now: datetime) -> "Conditions":
         sql, values = filters.conditions(filter_, now)
-        return cls(sql, tuple(values), filters.is_open(filter_))
+        is_open = filters.is_open(filter_)
+        return cls(sql, tuple(values), is_open, filters.hidden(filter_, now) if is_open else None)
 
 
 def by_words(connection: sqlite3.Connection, asked: AskedQuery, conditions: Conditions, limit: int) -> list[int]:
     """The best by BM25."""
     if not asked.expression:
         return []
-    weights = ", ".join(map(str, COLUMN_WEIGHTS))
+    # Reading the row of every memory that holds a term costs as much as scoring it. Few memories ever expire.
+    condition, values = conditions.sql, conditions.values
+    source = "search_text f JOIN memories m ON m.file_id = f.rowid"
+    if conditions.hidden is not None:
+        condition, values = f"f.rowid NOT IN ({conditions.hidden[0]})", conditions.hidden[1]
+        source = "search_text f"
     cursor = connection.execute(
-        f"SELECT f.rowid FROM search_text f JOIN memories m ON m.file_id = f.rowid"
-        f" WHERE f.search_text MATCH ? AND f.rowid >= ? AND {conditions.sql}"
-        f" ORDER BY bm25(search_text, {weights}), f.rowid LIMIT ?",
-        (asked.expression, asked.oldest_row, *conditions.values, limit),
+        f"SELECT f.rowid FROM {source} WHERE f.search_text MATCH ? AND f.rowid >= ? AND {condition}"
+        f" ORDER BY bm25(search_text, {', '.join(map(str, COLUMN_WEIGHTS))}), f.rowid LIMIT ?",
+        (asked.expression, asked.oldest_row, *values, limit),
     )
     return [row[0] for row in cursor]
 
@@ -72,7 +81,7 @@ def by_meaning(
     """
     import numpy as np
 
-    ids, _ = vectors.nearest(connection, vector, BY_MEANING * 2)
+    ids, _ = vectors.nearest(connection, vector, BY_MEANING + 20 if conditions.open else BY_MEANING * 4)
     held = passing(connection, ids.tolist(), conditions)
     if len(held) >= BY_MEANING // 2 or conditions.open:
         return held[:BY_MEANING]
@@ -104,10 +113,15 @@ class Surroundings:
         return {other for others in self.of.values() for other, _ in others}
 
 
-_SIDES = (
-    ("(m.created, m.file_id) < (?, ?)", "m.created DESC, m.file_id DESC"),
-    ("(m.created, m.file_id) > (?, ?)", "m.created, m.file_id"),
-)
+_BESIDE = f"""
+    SELECT * FROM (SELECT file_id, created FROM memories WHERE project_key IS :project
+        AND (created, file_id) < (:created, :file_id) AND created >= :from
+        ORDER BY created DESC, file_id DESC LIMIT {NEIGHBOURS_EACH_SIDE})
+    UNION ALL
+    SELECT * FROM (SELECT file_id, created FROM memories WHERE project_key IS :project
+        AND (created, file_id) > (:created, :file_id) AND created <= :to
+        ORDER BY created, file_id LIMIT {NEIGHBOURS_EACH_SIDE})
+"""
 _NEARNESS = (1.0, 0.7)
 _LINK_NEARNESS = 1.0
 
@@ -117,26 +131,38 @@ def surroundings(connection: sqlite3.Connection, file_ids: Sequence[int], condit
 
     Only what meets the conditions itself counts.
     """
-    beside: dict[int, list[tuple[int, float]]] = {file_id: [] for file_id in file_ids}
     rows = connection.execute(
         "SELECT m.file_id, m.project_key, m.created FROM search_features s JOIN memories m USING (file_id)"
         " WHERE s.file_id IN (SELECT value FROM json_each(?)) AND s.length < ?",
         (json.dumps(list(file_ids)), FRAGMENT_LENGTH),
     ).fetchall()
-    for file_id, project_key, created in rows:
-        moment = datetime.fromisoformat(created)
-        for side, order in _SIDES:
-            neighbours = connection.execute(
-                f"SELECT m.file_id, m.created FROM memories m WHERE m.project_key IS ? AND {side}"
-                f" ORDER BY {order} LIMIT {NEIGHBOURS_EACH_SIDE}",
-                (project_key, created, file_id),
-            ).fetchall()
-            for nearness, (other, when) in zip(_NEARNESS, neighbours, strict=False):
-                if abs((datetime.fromisoformat(when) - moment).total_seconds()) <= _NEIGHBOUR_SECONDS:
-                    beside[file_id].append((other, nearness))
-    for file_id, other in _linked(connection, [row[0] for row in rows]):
+    beside = {row[0]: _beside(connection, *row) for row in rows}
+    for file_id, other in _linked(connection, list(beside)):
         beside[file_id].append((other, _LINK_NEARNESS))
     return _only_passing(connection, Surroundings(beside), conditions)
+
+
+def _beside(
+    connection: sqlite3.Connection, file_id: int, project_key: str | None, created: str
+) -> list[tuple[int, float]]:
+    moment = datetime.fromisoformat(created)
+    values = {
+        "project": project_key,
+        "created": created,
+        "file_id": file_id,
+        "from": filters.timestamp(moment - _OCCASION) if moment > _EARLIEST else created,
+        "to": filters.timestamp(moment + _OCCASION) if moment < _LATEST else created,
+    }
+    near: list[tuple[int, float]] = []
+    before = after = 0
+    for other, when in connection.execute(_BESIDE, values).fetchall():
+        if (when, other) < (created, file_id):
+            near.append((other, _NEARNESS[before]))
+            before += 1
+        else:
+            near.append((other, _NEARNESS[after]))
+            after += 1
+    return near
 
 
 def _only_passing(connection: sqlite3.Connection, found: Surroundings, conditions: Conditions) -> Surroundings:

@@ -58,3 +58,10 @@ def _scope(scope: Scope, add: Callable[..., None]) -> None:
 def is_open(filter_: Filter) -> bool:
     """Whether the filter leaves out nothing but expired memories."""
     return filter_ == Filter(scope=Scope.all(), with_expired=filter_.with_expired)
+
+
+def hidden(filter_: Filter, now: datetime) -> tuple[str, tuple[Parameter, ...]]:
+    """For an open filter: a selection of the file ids that it leaves out."""
+    if filter_.with_expired:
+        return "SELECT NULL WHERE 0", ()
+    return "SELECT file_id FROM memories WHERE expires_at <= ?", (timestamp(now),)

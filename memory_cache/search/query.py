@@ -12,7 +12,7 @@ from memory_cache.search.features import prefix_of, term_hash
 from memory_cache.search.stopwords import STOP_WORDS
 
 # FTS5 needs about 2 µs per matched row. Terms beyond the cap find no candidates, but still count in ranking.
-MATCHED_ROWS_CAP = 2500
+MATCHED_ROWS_CAP = 2000
 _MOST_TERMS = 32
 _PREFIX_SHARE = 0.6  # of a Cyrillic word's length: endings vary, beginnings do not
 _ENOUGH = 100  # rows that hold all of several frequent terms

@@ -24,7 +24,7 @@ _SAME_PROJECT = 1.05
 _RECENCY, _RECENCY_DAYS = 0.04, 60.0
 _DUPLICATE = 0.75  # for each better hit that says nearly the same
 _DUPLICATE_OVERLAP = 0.9
-_LOOKED_BEYOND = 10
+_LOOKED_BEYOND = 5
 _LEAST_SCORE = 0.04
 _LEAST_SHARE = 0.2  # of the best score
 _LEAST_CONTEXT = 0.2  # of words: a memory that holds none itself, beside one that does
@@ -147,19 +147,23 @@ def spread(ranked: Sequence[Ranked], limit: int, terms_of: Callable[[int], froze
     waiting = [(each, terms_of(each.file_id)) for each in ranked[: limit * 2 + _LOOKED_BEYOND]]
     chosen: list[Ranked] = []
     while waiting and len(chosen) < limit:
-        place = max(range(len(waiting)), key=lambda index: waiting[index][0].score)
-        best, best_terms = waiting.pop(place)
+        best, best_terms = waiting.pop(0)
         chosen.append(best)
+        size = len(best_terms)
+        least, most = size * _DUPLICATE_OVERLAP, size / _DUPLICATE_OVERLAP
+        lowered = False
         for index, (other, terms) in enumerate(waiting):
-            if _nearly_same(best_terms, terms):
-                lowered = replace(other, score=other.score * _DUPLICATE, duplicates=other.duplicates + 1)
-                waiting[index] = (lowered, terms)
+            if least <= len(terms) <= most and _nearly_same(best_terms, terms):
+                waiting[index] = (
+                    replace(other, score=other.score * _DUPLICATE, duplicates=other.duplicates + 1),
+                    terms,
+                )
+                lowered = True
+        if lowered:
+            waiting.sort(key=lambda each: -each[0].score)
     return chosen
 
 
 def _nearly_same(ours: frozenset[int], theirs: frozenset[int]) -> bool:
-    smaller, larger = sorted((len(ours), len(theirs)))
-    if not smaller or smaller < larger * _DUPLICATE_OVERLAP:
-        return False
     common = len(ours & theirs)
-    return common >= _DUPLICATE_OVERLAP * (smaller + larger - common)
+    return common > 0 and common >= _DUPLICATE_OVERLAP * (len(ours) + len(theirs) - common)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
 
 
-_LOOKED_AT, _LOOKED_AT_WITH_DATES = 30, 300
+_LOOKED_AT, _LOOKED_AT_WITH_DATES = 10, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,7 @@ def _within(conditions: Conditions, span: dates.Span) -> Conditions:
         sql=f"{conditions.sql} AND ((m.created >= ? AND m.created < ?) OR (m.updated >= ? AND m.updated < ?))",
         values=(*conditions.values, start, end, start, end),
         open=False,
+        hidden=None,
         note=f"written {span.start:%Y-%m-%d} to {span.end:%Y-%m-%d}",
     )
 

@@ -3,7 +3,8 @@
 Three parts, each between 0 and about 1 (docs/recall.md tells how they were measured):
 
 - words: BM25 of the query's terms over the score of an ideal memory that holds them all;
-- likeness: how like each word of the query is to the likest word of the memory (1 when it is the same);
+- likeness: how like each word of the query is to the likest word of the memory (cosine to the power of 1.5; 1 when it
+  is the same);
 - meaning: cosine of the two texts' vectors.
 
 A short memory is often a fragment of an occasion. A term that it lacks and its neighbour in time has counts in part.
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
 
 _K1, _B = 1.2, 0.75  # BM25
-_LIKENESS_POWER = 1.5
 _LIKENESS_B = 0.05  # long memories hold something like everything
 _CONTEXT = 0.6
 _CONTEXT_WHOLE, _CONTEXT_NONE = 60, FRAGMENT_LENGTH  # terms: up to here a neighbour counts fully, from here not
@@ -54,14 +54,15 @@ class Pool:
             " WHERE file_id IN (SELECT value FROM json_each(?)) ORDER BY file_id",
             (json.dumps(list(file_ids)),),
         ).fetchall()
+        file_ids_, lengths, terms, weights, pieces = zip(*rows, strict=True) if rows else ((),) * 5
         return cls(
-            file_ids=np.array([row[0] for row in rows], np.int64),
-            lengths=np.array([row[1] for row in rows], np.float32),
-            terms=np.frombuffer(b"".join(row[2] for row in rows), np.uint32),
-            weights=np.frombuffer(b"".join(row[3] for row in rows), np.uint8),
-            term_starts=_starts([len(row[3]) for row in rows]),
-            pieces=np.frombuffer(b"".join(row[4] for row in rows), np.uint16),
-            piece_starts=_starts([len(row[4]) // 2 for row in rows]),
+            file_ids=np.array(file_ids_, np.int64),
+            lengths=np.array(lengths, np.float32),
+            terms=np.frombuffer(b"".join(terms), np.uint32),
+            weights=np.frombuffer(b"".join(weights), np.uint8),
+            term_starts=_starts([len(blob) for blob in weights]),
+            pieces=np.frombuffer(b"".join(pieces), np.uint16),
+            piece_starts=_starts([len(blob) // 2 for blob in pieces]),
         )
 
     def __len__(self) -> int:
@@ -147,14 +148,25 @@ def _likeness(pool: Pool, asked: AskedQuery, spoken: list[int], counts: "Floats"
     sizes = np.diff(pool.piece_starts)
     filled = np.flatnonzero(sizes)
     if len(filled):
-        distinct, places = np.unique(pool.pieces, return_inverse=True)
+        distinct, places = _distinct(pool.pieces)
         words = [asked.terms[index].plain or "" for index in spoken]
-        similar = static_table.table().similarities(words, distinct) ** np.float32(_LIKENESS_POWER)
+        similar = static_table.table().similarities(words, distinct)
+        similar *= np.sqrt(similar)
         likeness[:, filled] = np.maximum.reduceat(similar[:, places], pool.piece_starts[:-1][filled], axis=1)
     likeness = np.maximum(likeness, counts[spoken] > 0)
     return np.asarray(
         likeness / (1 - _LIKENESS_B + _LIKENESS_B * sizes / np.float32(asked.mean_pieces)), dtype=np.float32
     )
+
+
+def _distinct(pieces: "npt.NDArray[np.uint16]") -> "tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]":
+    """The distinct pieces, and for each piece its place among them; without sorting."""
+    import numpy as np
+
+    seen = np.zeros(1 << 16, bool)
+    seen[pieces] = True
+    place = np.cumsum(seen, dtype=np.int32)
+    return np.flatnonzero(seen), place[pieces] - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +202,6 @@ class _Links:
 
         widened = matches.copy()
         shared = matches[:, self.source] * self.share
-        for index in range(len(self.to)):
-            np.maximum(widened[:, self.to[index]], shared[:, index], out=widened[:, self.to[index]])
+        for row, of_term in zip(widened, shared, strict=True):
+            np.maximum.at(row, self.to, of_term)
         return widened

@@ -41,7 +41,7 @@ class Table:
         norm = float(np.linalg.norm(vector))
         return vector / np.float32(norm) if norm else None
 
-    def similarities(self, words: list[str], pieces: "npt.NDArray[np.uint16]") -> "Floats":
+    def similarities(self, words: list[str], pieces: "npt.NDArray[np.intp]") -> "Floats":
         """Cosine of each word (row) with each piece (column), at least 0."""
         import numpy as np
 
@@ -63,7 +63,7 @@ def table() -> Table:
 
     folder = resources.files("memory_cache.search") / "data"
     with resources.as_file(folder / "static_fit256.npy") as path:
-        rows = np.load(path, mmap_mode="r")
+        rows = np.asarray(np.load(path, mmap_mode="r"))
     with resources.as_file(folder / "static_fit256_scale.npy") as path:
         scale = np.load(path)
     unit = np.empty(len(rows), np.float32)

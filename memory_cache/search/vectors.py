@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
     Ids = npt.NDArray[np.int64]
 
-EXACT_LIMIT = 12_000
+EXACT_LIMIT = 4_000
 _RESCORED = 600
 _BLOCK = 4096
 
