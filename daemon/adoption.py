@@ -104,11 +104,11 @@ def _adopt(connection: sqlite3.Connection, file: FileRecord, item: RemoteItem, n
 
 
 def take_in_copies(
-    connection: sqlite3.Connection, candidates: Iterable[int] | None, device: Device, now: datetime
+    connection: sqlite3.Connection, candidates: Iterable[str] | None, device: Device, now: datetime
 ) -> tuple[int, int]:
     """Merge conflict copies of sync clients into their originals and delete them.
 
-    `candidates`: files that are new; None for all there are. A copy is one by its name, by an original that
+    `candidates`: ids of items that are new; None for all there are. A copy is one by its name, by an original that
     exists, and by the same identity inside. Nothing is known of what the two have in common, so where they differ
     the losing version becomes an open conflict. Returns how many were taken in, and how many left a conflict.
     """
@@ -131,7 +131,7 @@ def take_in_copies(
     return taken, conflicts
 
 
-def _possible_copies(connection: sqlite3.Connection, candidates: Iterable[int] | None) -> list[int]:
+def _possible_copies(connection: sqlite3.Connection, candidates: Iterable[str] | None) -> list[int]:
     """Files that may be copies: memories with an id that another one has, and new files of the flat folders."""
     found = [
         row[0]
@@ -141,11 +141,11 @@ def _possible_copies(connection: sqlite3.Connection, candidates: Iterable[int] |
             " ORDER BY length(f.path) DESC, f.path"
         )
     ]
-    flat = "SELECT file_id, path FROM files WHERE kind NOT IN ('memory', 'index') AND content IS NOT NULL"
-    wanted = None if candidates is None else set(candidates)
+    flat = "SELECT file_id, item_id FROM files WHERE kind NOT IN ('memory', 'index') AND content IS NOT NULL"
+    wanted = None if candidates is None else set(candidates) - {""}
     if wanted is None or wanted:
         rows = connection.execute(f"{flat} ORDER BY length(path) DESC, path").fetchall()
-        found += [row[0] for row in rows if wanted is None or row[0] in wanted]
+        found += [row[0] for row in rows if wanted is None or row[1] in wanted]
     return found
 
 

@@ -38,17 +38,24 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What was just read from the storage, and the file that it may belong to although it is not bound to its item."""
+    """What was just read from the storage.
+
+    Attributes:
+        partner: the file that it may belong to although it is not bound to its item.
+        listed: the item is exactly as the cache has it noted.
+    """
 
     content: Content
     partner: int | None = None
+    listed: bool = False
 
 
 def settle(connection: sqlite3.Connection, arrival: Arrival, device: Device, at: datetime) -> Outcome:
     """Bring together what the storage holds right now and what this device holds."""
     item, data = arrival.content.item, arrival.content.data
     record = files.by_item(connection, item.item_id) or _partner(connection, arrival)
-    remote_tree.store(connection, observed(item))
+    if not arrival.listed:
+        remote_tree.store(connection, observed(item))
     if record is None:
         _take(connection, item, data, None, at)
         return Outcome.DOWNLOADED

@@ -110,7 +110,7 @@ class Round:
     deleted: int = 0  # files that the brake counts
     failed: set[str] = field(default_factory=set)  # keys of steps that failed: not tried again in this round
     relocated: set[int] = field(default_factory=set)
-    arrived: set[int] = field(default_factory=set)  # came from the storage: possible conflict copies
+    arrived: set[str] = field(default_factory=set)  # items that came, memories as "": possible conflict copies
     _unreachable: int = 0
 
     def succeeded(self) -> None:

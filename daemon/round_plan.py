@@ -143,6 +143,8 @@ def _orphans(connection: sqlite3.Connection, steps: list[Step]) -> dict[str, tup
     for step in steps:
         if step.file_id is None or not isinstance(step.action, (Create, DeleteLocal, Recreate, Drop)):
             continue
+        if step.kind in (FileKind.DEVICE, FileKind.INDEX):
+            continue  # their paths are all they are
         row = connection.execute(
             "SELECT f.content_hash, f.base_hash, m.written_id FROM files f LEFT JOIN memories m USING (file_id)"
             " WHERE f.file_id = ?",

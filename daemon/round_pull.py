@@ -9,7 +9,7 @@ from daemon.round_context import Round, in_parallel
 from daemon.round_observe import observed
 from daemon.round_plan import Plan, Step, identity
 from daemon.round_report import ItemError
-from memory_cache import files, remote_tree, text_format
+from memory_cache import remote_tree, text_format
 from memory_cache.hashing import content_hash
 from memory_cache.models import FileKind
 from memory_cache.paths import in_scope
@@ -67,7 +67,8 @@ async def _read(current: Round, step: Step, plan: Plan) -> Arrival | None:
         if newest.version != content.item.version:
             await current.database.write(lambda connection: remote_tree.store(connection, observed(newest)))
             return None
-    return Arrival(content, await _partner(current, step, content, plan))
+    listed = step.version == content.item.version and step.path == content.item.path
+    return Arrival(content, await _partner(current, step, content, plan), listed)
 
 
 async def _partner(current: Round, step: Step, content: Content, plan: Plan) -> int | None:
@@ -118,10 +119,9 @@ async def _record(current: Round, arrivals: list[tuple[Step, Arrival]]) -> None:
 
     def settle(connection: sqlite3.Connection) -> list[Outcome]:
         outcomes = []
-        for _, arrival in batch:
+        for step, arrival in batch:
             outcomes.append(apply.settle(connection, arrival, current.device, at))
-            record = files.by_item(connection, arrival.content.item.item_id)
-            current.arrived |= {record.file_id} if record is not None else set()
+            current.arrived.add(arrival.content.item.item_id if step.kind is not FileKind.MEMORY else "")
         return outcomes
 
     outcomes = await current.database.write(settle)
