@@ -68,8 +68,9 @@ async def test_deleting_by_query_spares_high_priority_memories_that_do_not_match
     assert await stored(world) == ["the important one"]
 
 
-async def test_high_priority_lifts_a_match_and_makes_none(claude: Claude) -> None:
+async def test_high_priority_lifts_a_match_and_makes_none(claude: Claude, world: World) -> None:
     await claude.remember("unrelated matter", priority="high")
+    world.clock.pass_days(3)  # short notes of one occasion count as each other's context
     await claude.remember("zebra crossing")
     answer = await claude.say("recall", query="zebra")
     assert "unrelated" not in answer
