@@ -5,7 +5,6 @@ To the relay it is a server like the daemon: it is spoken to in lines and may en
 
 import gc
 import socket
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,27 +45,33 @@ class ThreadServer:
     def _run(
         self, home: str, environ: Mapping[str, str], preamble: Mapping[str, str], connection: socket.socket
     ) -> None:
-        # Nothing can be garbage while the SDK is being imported, and looking for it takes a fifth of the time.
-        gc.disable()
+        from memory_cache.errors import MemoryCacheError
+
         try:
+            _warm_up()
             import anyio
 
-            from mcp_server.connection import serve_bytes
-            from memory_cache.errors import MemoryCacheError
-        finally:
-            gc.freeze()
-            gc.enable()
-        del serve_bytes
-        try:
             anyio.run(_serve, home, environ, preamble, connection)
         except MemoryCacheError as error:
             self.failure = f"{error.message} {error.hint}".strip()
         except Exception as error:  # noqa: BLE001 - whatever it was, the client must be told
             # The type only: its text may quote a memory.
             self.failure = f"The memory server ended unexpectedly ({type(error).__name__})."
-            print(f"claude-memory: {self.failure}", file=sys.stderr)
         finally:
             connection.close()
+
+
+def _warm_up() -> None:
+    # Nothing can be garbage while the SDK is being imported and the tools are built, and looking for it takes a fifth
+    # of the time.
+    gc.disable()
+    try:
+        from mcp_server import sessions
+
+        sessions.warm_up()
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 async def _serve(home: str, environ: Mapping[str, str], preamble: Mapping[str, Any], connection: socket.socket) -> None:

@@ -325,3 +325,13 @@ def test_on_the_way_to_a_daemon_nothing_heavy_is_imported(device: Device, daemon
         "subprocess", "threading", "tomllib", "typing", "uuid", "daemon", "memory_cache.home", "memory_cache.settings",
     }  # fmt: skip
     assert imported & heavy == set()
+
+
+def test_a_server_in_this_process_that_fails_is_told_and_not_waited_for(device: Device) -> None:
+    broken = device.base / "broken"
+    broken.mkdir()
+    (broken / "mcp.py").write_text("raise RuntimeError('no SDK')\n")
+    with Session(device, PYTHONPATH=f"{broken}{os.pathsep}{ROOT}") as session:
+        session.send(INITIALIZE)
+        assert "RuntimeError" in session.answer(0)["error"]["message"]
+        assert session.process.wait(PATIENCE) == 1
