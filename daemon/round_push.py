@@ -26,6 +26,8 @@ from storage_backends.errors import (
 )
 
 _BATCH = 100
+# The other kinds are found by their names: a device note or a conflict under another name would be another one.
+_NAMED_FREELY = frozenset({FileKind.MEMORY, FileKind.DOCUMENT, FileKind.PATTERN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ async def _taken(current: Round, upload: _Upload) -> None:
 
 def _relocate(current: Round, connection: sqlite3.Connection, file_id: int, *, plain: bool = False) -> None:
     record = files.get(connection, file_id)
-    if record is None or record.content is None or record.item_id is not None:
+    if record is None or record.content is None or record.item_id is not None or record.kind not in _NAMED_FREELY:
         return
     current.relocated.add(file_id)
     files.move(connection, file_id, apply.free_path(connection, record, plain=plain))

@@ -45,6 +45,11 @@ def use_device(device: SimulatedDevice, chance: random.Random) -> None:
     action = chance.choice(
         ("remember", "remember", "update", "update", "update", "tags", "forget", "restore", "resolve", "back")
     )
+    use(device, action, chance)
+
+
+def use(device: SimulatedDevice, action: str, chance: random.Random) -> None:
+    """This call."""
     cause = Cause(action, device.now())
     try:
         {"remember": remember, "update": _update, "tags": _tags, "forget": forget, "restore": _restore,
@@ -191,14 +196,14 @@ def use_folder(store: SimulatedStore, book: Book, chance: random.Random, who: st
     if action != "delete":
         book.touch(data)
     try:
-        _by_hand(action, store, book, chance, path, data, who)
+        by_hand(action, store, book, chance, path, who)
     except StorageError as error:
         store.fate.note(f"{who} {action}: {error.title}")
 
 
-def _by_hand(
-    action: str, store: SimulatedStore, book: Book, chance: random.Random, path: str, data: bytes, who: str
-) -> None:
+def by_hand(action: str, store: SimulatedStore, book: Book, chance: random.Random, path: str, who: str) -> None:
+    """This action with this file."""
+    data = store.files()[path]
     folder, _, name = path.rpartition("/")
     match action:
         case "edit":

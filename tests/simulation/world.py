@@ -83,7 +83,7 @@ class World:
                 self.fate.note(f"-- {number} {step}")
                 await self._step(step)
                 self.fate.elapsed += 1.5
-            await self._come_to_rest(result)
+            await self.come_to_rest(result)
         except (Violation, BaseExceptionGroup) as error:
             found = leaves(error)[0]
             if not isinstance(found, Violation):
@@ -187,7 +187,7 @@ class World:
             self.book.save("mass delete", [device.store.files()[path]], None)
             device.store.remove(path)
 
-    async def _come_to_rest(self, result: Result) -> None:
+    async def come_to_rest(self, result: Result) -> None:
         """Faults stop. After a bounded number of rounds nothing more is written, and everybody has the same."""
         self.fate.note("-- faults stop")
         for device in self.devices:
