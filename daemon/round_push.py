@@ -174,14 +174,15 @@ async def _refused(current: Round, upload: _Upload, error: InvalidName) -> None:
 async def _record(current: Round, done: list[_Done]) -> None:
     if not done:
         return
-    await current.database.write(lambda connection: [_recorded(connection, entry) for entry in done])
+    await current.database.write(lambda connection: _recorded(connection, done))
     for entry in done:
         current.past.add(entry.item.item_id, entry.upload.step.base_version)
         current.report.count_upload(entry.upload.step.kind)
 
 
-def _recorded(connection: sqlite3.Connection, entry: _Done) -> None:
-    try:
-        apply.uploaded(connection, entry.upload.file_id, entry.item, entry.upload.data)
-    except EditedMeanwhile:
-        remote_tree.store(connection, observed(entry.item))  # the next pass compares anew
+def _recorded(connection: sqlite3.Connection, done: list[_Done]) -> None:
+    for entry in done:
+        try:
+            apply.uploaded(connection, entry.upload.file_id, entry.item, entry.upload.data)
+        except EditedMeanwhile:
+            remote_tree.store(connection, observed(entry.item))  # the next pass compares anew
