@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_cache import project as projects
-from memory_cache.importing.markdown_notes import Page, Web, note_of, read_folder, short
+from memory_cache.importing.markdown_notes import Page, Web, has_heading, note_of, read_folder, short
 from memory_cache.importing.reading import moment, tilde
 from memory_cache.importing.records import Item, Skipped
 
@@ -57,7 +57,7 @@ def _read_folder(folder: Path, home: Path) -> Iterator[Item]:
         metadata = page.parsed.unknown.get("metadata")
         told = metadata if isinstance(metadata, dict) else {}
         kind = (page.text("type") or str(told.get("type") or "")).strip().lower()
-        title = page.text("description", "name", "title")
+        title = page.text("description") or (None if has_heading(page) else page.text("name", "title"))
         return note_of(
             page, scope, category=_CATEGORIES.get(kind, "project"), tags=(kind,) if kind else (),
             title=short(title) if title else None, project=project, linked=web.linked(page),

@@ -56,23 +56,29 @@ def read(path: Path, home: Path) -> Iterator[Item]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, read-only; a copy of it where it cannot be opened so (its log may have to be replayed)."""
-    try:
-        connection = _connected(path)
-    except sqlite3.OperationalError:
+    """The database, read-only, without leaving a file beside it."""
+    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
+    if log.exists() and not index.exists():
+        # What a crash left: SQLite would have to write here to read it.
         with tempfile.TemporaryDirectory(prefix="claude-memory-") as folder:
-            for suffix in ("", "-wal"):
-                if Path(f"{path}{suffix}").is_file():
-                    shutil.copyfile(f"{path}{suffix}", Path(folder, f"copy{suffix}"))
-            with closing(_connected(Path(folder, "copy"), "rw")) as connection:
+            copy = Path(folder, "copy")
+            shutil.copyfile(path, copy)
+            shutil.copyfile(log, f"{copy}-wal")
+            with closing(_connected(copy, "mode=rw")) as connection:
                 yield connection
         return
-    with closing(connection):
+    # With a log, someone may be writing; without one, nobody has opened it in the mode that has one.
+    with closing(_connected(path, "mode=ro" if log.exists() or not _keeps_log(path) else "immutable=1")) as connection:
         yield connection
 
 
-def _connected(path: Path, mode: str = "ro") -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)
+def _keeps_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\x02\x02"
+
+
+def _connected(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=5)
     try:
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda data: data.decode("utf-8", "replace")

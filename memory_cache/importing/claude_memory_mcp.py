@@ -70,7 +70,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
     data = file_bytes(path)
     text = text_of(data[:4096])[0].removeprefix("\ufeff").lstrip()
     if not text.startswith(("[", "{")):
-        yield from csv_rows(data)
+        yield from csv_rows(data, (*_CONTENT, "description"))
         return
     try:
         exported = json_of(data)

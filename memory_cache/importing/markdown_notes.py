@@ -72,6 +72,9 @@ def pages(root: Path, files: Iterable[Path | Skipped]) -> Iterator[Page | Skippe
             yield Skipped(path, error.message)
             continue
         text, remark = text_of(data)
+        if "\x00" in text:
+            yield Skipped(path, "It is no text.")
+            continue
         parsed = text_format.read(text.encode())
         if parsed.problem is not None and not parsed.adoptable:
             # Its front matter is broken and has an id: people see more when all of it is text.
@@ -153,13 +156,17 @@ def note_of(
     )
 
 
+def has_heading(page: Page) -> bool:
+    """Whether the text begins with a heading."""
+    return re.match(r"\s*#{1,6}[ \t]", page.parsed.body) is not None
+
+
 def heading(page: Page) -> str | None:
     """The title that front matter gives, or that the file name is, for a text that has no heading of its own."""
     title = page.text("title", "name")
     if title:
         return title
-    first = next((line for line in page.parsed.body.split("\n") if line.strip()), "")
-    if re.match(r"#{1,6}\s", first):
+    if has_heading(page):
         return None
     stem = page.path.rpartition("/")[2].rpartition(".")[0]
     readable = re.sub(r"[-_]+", " ", re.sub(r"^\d{4}-\d\d-\d\d[-_ ]*", "", stem)).strip()

@@ -32,7 +32,7 @@ def root_of(path: Path) -> Path | None:
     """The folder with `memories/` or the index in it: this one, or the application's folder in a OneDrive."""
     for below in _BELOW:
         folder = path / below
-        if (folder / "memories").is_dir() or _index_of(folder):
+        if (folder / "memories").is_dir() or _index_of(folder) is not None:
             return folder
     return None
 

@@ -19,6 +19,7 @@ KIND = "export"
 _NOT_OF_THE_FILE = frozenset(
     ["title", "content", "readOnly", "score", "why", "passage", "similar", "warnings", "distance", OTHER_ENTRIES]
 )
+_SECTION = re.compile(r"^## ", re.MULTILINE)
 _FACTS = re.compile(r"## [^\n]*\n\n((?:(?:- |  )[^\n]*\n)+)\n(`{3,})markdown\n")
 
 
@@ -108,11 +109,13 @@ def _read_markdown(name: str, text: str) -> Iterator[Item]:
     position = text.find(HEADING) + len(HEADING)
     if position < len(HEADING):
         raise InvalidInput(f"{name} is no export: it has no heading {HEADING!r}.", "Import it with --from notes.")
-    while section := re.compile(r"^## ", re.MULTILINE).search(text, position):
-        line = text.count("\n", 0, section.start()) + 1
+    line, counted = 1, 0
+    unclosed: set[str] = set()
+    while section := _SECTION.search(text, position):
+        line, counted = line + text.count("\n", counted, section.start()), section.start()
         where = f"{name}, line {line}"
         head = _FACTS.match(text, section.start())
-        end = _end_of_fence(text, head) if head else -1
+        end = _end_of_fence(text, head, unclosed) if head else -1
         if head is None or end < 0:
             yield Skipped(where, "It is no memory as an export has it.")
             position = section.end()
@@ -126,9 +129,13 @@ def _read_markdown(name: str, text: str) -> Iterator[Item]:
             yield Skipped(where, error.message)
 
 
-def _end_of_fence(text: str, head: re.Match[str]) -> int:
-    # The line end before the closing fence; nothing inside has so many backticks.
-    closing = re.compile(rf"\n{head[2]}[ \t]*(?=\n|\Z)").search(text, head.end() - 1)
+def _end_of_fence(text: str, head: re.Match[str], unclosed: set[str]) -> int:
+    # The line end before the closing fence; nothing inside has so many backticks. What once was not found
+    # to the end of the text is not looked for again.
+    fence = head[2]
+    closing = None if fence in unclosed else re.compile(rf"\n{fence}[ \t]*(?=\n|\Z)").search(text, head.end() - 1)
+    if closing is None:
+        unclosed.add(fence)
     return closing.start() if closing else -1
 
 

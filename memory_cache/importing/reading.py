@@ -6,7 +6,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ MAX_SOURCE_BYTES = 512 * 1024 * 1024
 MAX_NOTE_BYTES = MAX_CONTENT_BYTES + 64 * 1024  # front matter comes on top
 _MAX_FILES = 100_000
 _PLACES_WITHOUT_NOTES = frozenset(["node_modules", "__pycache__", "site-packages", "venv", "target", "dist", "build"])
+_MOST_BAD_LINES = 100
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NEW_TIME = 100_000_000_000  # more than this many seconds are milliseconds
 
@@ -75,21 +76,36 @@ def _encodable(value: Any) -> Any:
 
 
 def json_lines(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Each line of a JSON Lines file with its number; what is no JSON comes as `InvalidInput`."""
+    """Each line of a JSON Lines file with its number; what is no JSON comes as `InvalidInput`.
+
+    Raises: InvalidInput when so many lines are no JSON, and none is, that this is another kind of file.
+    """
+    good = bad = 0
     for number, line in enumerate(text_of(data)[0].removeprefix("\ufeff").split("\n"), 1):
-        if line.strip():
-            try:
-                yield number, _loaded(line)
-            except (ValueError, RecursionError) as error:
-                yield number, InvalidInput(f"not valid JSON: {_short(error)}")
+        if not line.strip():
+            continue
+        try:
+            value = _loaded(line)
+            good += 1
+        except (ValueError, RecursionError) as error:
+            bad += 1
+            value = InvalidInput(f"not valid JSON: {_short(error)}")
+        if bad > _MOST_BAD_LINES and not good:
+            raise InvalidInput("It is no JSON Lines file: no line is JSON.", "Name the kind of source with --from.")
+        yield number, value
 
 
-def csv_rows(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row of a CSV file with a header, with its line number. Raises: InvalidInput."""
+def csv_rows(data: bytes, needed: Collection[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row of a CSV file with its line number.
+
+    Raises: InvalidInput for broken CSV, or when the header has none of the `needed` names.
+    """
     before = csv.field_size_limit(MAX_SOURCE_BYTES)  # a text or a vector is longer than the usual limit
     try:
         lines = io.StringIO(text_of(data)[0].removeprefix("\ufeff"), newline="")
         reader = csv.DictReader(lines)
+        if not set(needed) & set(reader.fieldnames or ()):
+            raise InvalidInput(f"Its first line names none of the columns {', '.join(needed)}.")
         for row in reader:
             yield reader.line_num, {key: value for key, value in row.items() if key is not None and value is not None}
     except csv.Error as error:

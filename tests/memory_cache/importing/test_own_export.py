@@ -62,7 +62,7 @@ async def _exported(stored: list[bytes], folder: Path) -> tuple[list[dict[str, A
 
 
 @given(stored=st.lists(memory_files(), max_size=4), markdown=st.booleans())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_an_export_read_back_is_the_same_export(stored: list[bytes], markdown: bool) -> None:
     async def check(folder: Path) -> None:
         exported, _ = await _exported(stored, folder / "a")
