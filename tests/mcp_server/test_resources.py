@@ -1,6 +1,7 @@
 """Memories and documents by address, their completion, prompts, and notice of changes."""
 
 import json
+from sqlite3 import Connection
 from typing import Any
 from urllib.parse import quote
 
@@ -17,11 +18,12 @@ from mcp_types import (
 
 from mcp_server.changes import announce_changes
 from mcp_server.connection import serve_messages
+from memory_cache import files, text_format
 from memory_cache.cache import open_cache
 from memory_cache.models import Draft, Project
 from memory_cache.settings import Settings
 from tests.mcp_server.test_tools_documents import fetch
-from tests.mcp_server.world import Claude, World
+from tests.mcp_server.world import START, Claude, World
 
 OTHER = Project(id="github.com/acme/gadget", key="github.com/acme/gadget", name="gadget")
 
@@ -117,12 +119,16 @@ async def test_the_listing_holds_the_index_and_the_latest_memories(claude: Claud
 
 
 async def test_a_long_list_goes_on_where_it_was_cut(claude: Claude, world: World) -> None:
-    ids = set()
-    for number in range(300):
-        remembered = await world.cache.remember(
-            Draft(content=f"# Note {number}\n\n" + "text " * 60, category="learning")
-        )
-        ids.add(remembered.memory.id)
+    ids = {f"{number:08x}-0000-4000-8000-000000000000" for number in range(200)}
+
+    def fill(connection: Connection) -> None:
+        for memory_id in ids:
+            data = text_format.render(
+                id=memory_id, category="learning", tags=[], created=START, updated=START, body="text " * 40
+            )
+            files.add(connection, f"memories/learning/{memory_id}.md", data)
+
+    await world.cache.database.write(fill)
     seen: list[str] = []
     uri: str | None = "memory://list"
     while uri:
@@ -132,7 +138,7 @@ async def test_a_long_list_goes_on_where_it_was_cut(claude: Claude, world: World
         meta = contents.meta or {}
         uri = meta.get("next")
         assert (meta.get("more", 0) > 0) == (uri is not None)
-    assert len(seen) == 300
+    assert len(seen) == 200
     assert set(seen) == ids
 
 
