@@ -64,6 +64,10 @@ class Embedder(Protocol):
     def weights(self) -> Weights: ...
 
     @property
+    def foreign_weights(self) -> Weights:
+        """For queries whose words the static table does not know: their likeness tells little."""
+
+    @property
     def at_write(self) -> bool:
         """Fast enough (a few ms) to run inside the transaction that writes a memory."""
 
@@ -81,7 +85,8 @@ class StaticEmbedder:
 
     name = static_table.NAME
     dimensions = static_table.DIMENSIONS
-    weights = Weights(words=0.2, meaning=0.45, likeness=0.35, least_meaning=0.35)
+    weights = Weights(words=0.2, meaning=0.45, likeness=0.35, least_meaning=0.3)
+    foreign_weights = Weights(words=0.4, meaning=0.4, likeness=0.2, least_meaning=0.4)
     at_write = True
 
     def covers(self, text: str) -> bool:

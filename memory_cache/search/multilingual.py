@@ -22,6 +22,7 @@ class E5Embedder:
     name = "multilingual-e5-small-q4-centred"
     dimensions = 384
     weights = Weights(words=0.2, meaning=0.6, likeness=0.2, least_meaning=0.3)
+    foreign_weights = Weights(words=0.3, meaning=0.7, likeness=0.0, least_meaning=0.3)
     at_write = False
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ class MiniLMEmbedder:
     name = "minilm-l6-v2-int8"
     dimensions = 384
     weights = Weights(words=0.2, meaning=0.55, likeness=0.25, least_meaning=0.3)
+    foreign_weights = Weights(words=0.4, meaning=0.45, likeness=0.15, least_meaning=0.4)
     at_write = False
 
     def __init__(self) -> None:

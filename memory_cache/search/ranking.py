@@ -21,13 +21,13 @@ WITHOUT_MEANING = Weights(words=0.4, meaning=0.0, likeness=0.6, least_meaning=2.
 _NAMED_DATE = 0.2  # added
 _PRIORITY = {"high": 1.1, "normal": 1.0, "low": 0.9}  # factors, as those below
 _SAME_PROJECT = 1.05
-_RECENCY, _RECENCY_DAYS = 0.04, 60.0
+_RECENCY, _RECENCY_DAYS = 0.08, 90.0
 _DUPLICATE = 0.75  # for each better hit that says nearly the same
 _DUPLICATE_OVERLAP = 0.9
 _LOOKED_BEYOND = 5
 _LEAST_SCORE = 0.04
 _LEAST_SHARE = 0.2  # of the best score
-_LEAST_CONTEXT = 0.2  # of words: a memory that holds none itself, beside one that does
+_LEAST_CONTEXT = 0.2  # of words, for a memory that holds none itself but stands beside one that does
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ def is_match(
     words: "Floats", meaning: "Floats", own_terms: "npt.NDArray[np.int64]", weights: Weights
 ) -> "npt.NDArray[np.bool_]":
     """Which candidates answer the query at all; priority, recency and project have no say in it."""
-    return (own_terms > 0) | (meaning >= weights.least_meaning) | (words >= _LEAST_CONTEXT)
+    beside = (words >= _LEAST_CONTEXT) & (meaning >= weights.least_meaning / 2)
+    return (own_terms > 0) | (meaning >= weights.least_meaning) | beside
 
 
 def rank(

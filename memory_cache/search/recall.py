@@ -128,7 +128,8 @@ class _Asker:
         vector = vectors.query(query) if vectors is not None else None
         embedder = vectors.embedder() if vectors is not None else None
         if vector is not None and embedder is not None:
-            weights = embedder.weights
+            spoken = [term.plain for term in asked.terms if term.plain]
+            weights = embedder.weights if static_table.is_fluent(spoken) else embedder.foreign_weights
         elif vectors is not None and static_table.covers(query):
             weights = ranking.WITHOUT_MEANING
         else:

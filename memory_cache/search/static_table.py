@@ -82,6 +82,12 @@ def covers(text: str) -> bool:
     return latin * 2 >= len(letters)
 
 
+def is_fluent(words: list[str]) -> bool:
+    """Whether the table knows at least half of these words whole, as it does in English."""
+    known = sum(len(wordpiece.pieces(word)) == 1 for word in words)
+    return known * 2 >= len(words)
+
+
 def pieces(text: str) -> list[int]:
     """All pieces of a text in order: what `Table.embed` takes. Empty when the script is not covered."""
     if not covers(text):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from memory_cache.models import Filter
 from memory_cache.search import index, recall
 from memory_cache.search.filters import tag_key, timestamp
+from memory_cache.search.vectors import VectorIndex
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -16,6 +17,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.vectors = VectorIndex("static")
         self._count = 0
 
     def add(
