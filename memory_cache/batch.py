@@ -2,10 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import datetime, timedelta
 
-from memory_cache import drafts, files, indexing, memories, tag_lines, trash, writing
+from memory_cache import drafts, files, memories, tag_lines, trash, writing
 from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
 from memory_cache.memories import Stored
@@ -13,7 +12,6 @@ from memory_cache.models import BatchResult, Change, Filter, Memory
 from memory_cache.revisions import Cause
 
 STALE_AFTER = timedelta(days=90)
-MANY = 50
 
 
 def matches(memory: Memory, query: str) -> bool:
@@ -128,7 +126,6 @@ def delete(
     wide = filter_.model_copy(update={"with_expired": True}) if expired else filter_
     chosen = select(connection, wide, query, now, *conditions)
     if not dry_run:
-        with indexing.search_postponed() if len(chosen) > MANY else nullcontext():
-            for stored in chosen:
-                trash.move_in(connection, stored.file_id, cause)
+        for stored in chosen:
+            trash.move_in(connection, stored.file_id, cause)
     return BatchResult(memories=tuple(stored.memory for stored in chosen), dry_run=dry_run)

@@ -298,15 +298,13 @@ class MemoryCache:
     ) -> BatchResult:
         """Move all memories to the trash that meet every condition. Raises: InvalidInput when there is no condition."""
         chosen = filter or Filter()
-        result = await self._change(
+        return await self._change(
             "batch_delete",
             lambda c, cause: batch.delete(
                 c, filter_=chosen, query=query, expired=expired, stale=stale, dry_run=dry_run, cause=cause
             ),
             dry_run=dry_run,
         )
-        await self.catch_up(_CATCH_UP_SECONDS)
-        return result
 
     async def statistics(self) -> Statistics:
         """All counts of `get_statistics`."""

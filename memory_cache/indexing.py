@@ -67,7 +67,7 @@ def retag(connection: sqlite3.Connection, changes: Sequence[tuple[int, Sequence[
 def search_postponed() -> Iterator[None]:
     """Within this block search terms are left to `catch_up`; for writes of very many memories in one transaction.
 
-    Until then a search may miss what was written and never shows what is gone: it only gives memories that exist.
+    Until then a search may miss what was written. What is removed leaves the search at once, here too.
     """
     token = _postponed.set(True)
     try:
@@ -125,14 +125,10 @@ def _refresh_memory(connection: sqlite3.Connection, file_id: int, path: str, con
     _insert_memory(connection, file_id, path, parsed)
     if parsed.id is not None:
         _settle_id(connection, parsed.id)
-    if not _postpone_search(connection, file_id):
-        search_index.refresh(connection, file_id)
-
-
-def _postpone_search(connection: sqlite3.Connection, file_id: int) -> bool:
     if _postponed.get():
         connection.execute("INSERT OR IGNORE INTO search_later (file_id) VALUES (?)", (file_id,))
-    return _postponed.get()
+    else:
+        search_index.refresh(connection, file_id)
 
 
 def _insert_memory(connection: sqlite3.Connection, file_id: int, path: str, parsed: text_format.ParsedFile) -> None:
@@ -182,8 +178,7 @@ def _remove_memory(connection: sqlite3.Connection, file_id: int) -> None:
     row = connection.execute("SELECT written_id FROM memories WHERE file_id = ?", (file_id,)).fetchone()
     if row is None:
         return
-    if not _postpone_search(connection, file_id):
-        search_index.remove(connection, file_id)
+    search_index.remove(connection, file_id)
     connection.execute("DELETE FROM memories WHERE file_id = ?", (file_id,))
     if row["written_id"] is not None:
         _settle_id(connection, row["written_id"])

@@ -67,9 +67,9 @@ CREATE TABLE memory_tags (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_tags_key ON memory_tags (tag_key);
 
--- Files whose search terms are to be refreshed or removed: after a change to very many, this follows in small steps.
+-- Memories whose search terms are to be refreshed: after a change to very many, this follows in small steps.
 CREATE TABLE search_later (
-    file_id INTEGER PRIMARY KEY
+    file_id INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE
 ) STRICT;
 
 CREATE TABLE memory_links (

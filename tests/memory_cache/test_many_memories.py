@@ -10,11 +10,11 @@ from memory_cache import batch, changes, conflicts, files
 from memory_cache.cache import MemoryCache
 from memory_cache.conflicts import ConflictRecord
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
-from memory_cache.models import Change, Draft, Filter, Memory
+from memory_cache.models import Change, Filter, Memory
 from memory_cache.search import recall
 from memory_cache.search.vectors import VectorIndex
 
-from .cache_fixtures import WIDGET, opened
+from .cache_fixtures import WIDGET, opened, remember
 from .store import NOW, Clock, derived, memory_file
 
 pytestmark = pytest.mark.anyio
@@ -34,10 +34,6 @@ def clock() -> Clock:
 async def cache(tmp_path: Path, clock: Clock) -> AsyncIterator[MemoryCache]:
     async with opened(tmp_path, clock) as cache:
         yield cache
-
-
-async def remember(cache: MemoryCache, content: str = "Text", category: str = "learning", **fields: object) -> Memory:
-    return (await cache.remember(Draft(content=content, category=category, **fields))).memory  # type: ignore[arg-type]
 
 
 async def contents(cache: MemoryCache) -> dict[str, bytes]:
