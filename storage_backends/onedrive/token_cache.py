@@ -16,7 +16,7 @@ TOKENS_FILE = "tokens"
 
 def persistence(login_dir: Path, *, encrypted: bool) -> Any:
     """The place for the tokens of one device. Raises whatever the platform's keyring raises."""
-    import msal_extensions  # type: ignore[import-untyped]
+    import msal_extensions
 
     location = str(login_dir / TOKENS_FILE)
     if not encrypted:
@@ -75,7 +75,7 @@ def erase(login_dir: Path, *, encrypted: bool) -> None:
 
 
 def _not_found() -> type[Exception]:
-    from msal_extensions.persistence import PersistenceNotFound  # type: ignore[import-untyped]
+    from msal_extensions.persistence import PersistenceNotFound
 
     return PersistenceNotFound  # type: ignore[no-any-return]
 
