@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
@@ -99,7 +99,7 @@ class SimulatedDevice:
             self.life = Life(self.fate, self.name, paused_until=pause)
             storage = SimulatedStorage(self.store, self.life, self.weather, self._may_delete, self._may_create)
             database = SimulatedDatabase(self.connection, self.life, self._check_drops)
-            me = Device(f"{self.name}-{self.number}", self.name, "1")
+            me = Device(f"{self.name.rstrip(chr(39))}-{self.number}", self.name, "1")
             self.engine = SyncEngine(database, storage, me, now=self.now)  # type: ignore[arg-type]
         return self.engine
 
@@ -127,6 +127,12 @@ class SimulatedDevice:
         self._check_brake(before, report, confirm=confirm)
         self.fate.note(f"{self.name} round: {report}")
         return report
+
+    def twin(self) -> "SimulatedDevice":
+        """A second process on the same cache: somebody syncs by hand while the daemon does."""
+        twin = replace(self, name=f"{self.name}'", engine=None, life=None)
+        twin.deleted_by_user = self.deleted_by_user
+        return twin
 
     def counted_files(self) -> int:
         """Memories bound to the storage."""

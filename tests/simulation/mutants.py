@@ -67,17 +67,17 @@ def _always(*arguments: Any, **named: Any) -> bool:
 
 # name: (the profile that has to find it out, what is broken, how)
 MUTANTS: dict[str, tuple[str, list[tuple[Any, str, Callable[..., Any]]]]] = {
-    "last writer wins": ("plain", [(apply, "merge", _last_writer_wins)]),
-    "merge without base": ("plain", [(apply, "merge", _no_base)]),
-    "the storage wins": ("plain", [(apply, "merge", _remote_wins)]),
-    "plan without base": ("plain", [(round_plan, "reconcile", _without_base)]),
-    "delete beats edit": ("plain", [(round_plan, "reconcile", _delete_beats_edit), (apply, "still_due", _always)]),
+    "last writer wins": ("collisions", [(apply, "merge", _last_writer_wins)]),
+    "merge without base": ("collisions", [(apply, "merge", _no_base)]),
+    "the storage wins": ("collisions", [(apply, "merge", _remote_wins)]),
+    "plan without base": ("deletes", [(round_plan, "reconcile", _without_base)]),
+    "delete beats edit": ("deletes", [(round_plan, "reconcile", _delete_beats_edit), (apply, "still_due", _always)]),
     "a delete of what its author has not seen": (
         "deletes",
         [(round_plan, "reconcile", _never_comes_back), (apply, "still_due", _always)],
     ),
-    "losers thrown away": ("plain", [(apply, "keep_loser", _nothing)]),
-    "update whatever is there": ("plain", [(MeteredStorage, "update", _update_anyway)]),
+    "losers thrown away": ("collisions", [(apply, "keep_loser", _nothing)]),
+    "update whatever is there": ("collisions", [(MeteredStorage, "update", _update_anyway)]),
     "delete whatever is there": ("deletes", [(MeteredStorage, "delete", _delete_anyway)]),
     "delete on missing": (
         "feed",

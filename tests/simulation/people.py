@@ -183,6 +183,8 @@ def use_folder(store: SimulatedStore, book: Book, chance: random.Random, who: st
     """One thing that a person does in the storage with an editor or a file manager."""
     visible = {path: data for path, data in store.files().items() if in_scope(path) and path.startswith("memories/")}
     action = chance.choice(("write", "edit", "edit", "edit", "rename", "delete", "copy", "break", "ends", "again"))
+    if chance.random() < 0.03:
+        store.put("index.json", b"{}")  # the older server is at work, too
     if action == "write" or not visible:
         text = "\n".join(edited([], book, chance)).encode() + chance.choice((b"", b"\n"))
         path = f"memories/{chance.choice(('note', 'idea', 'Über'))} {chance.randrange(1000)}.md"

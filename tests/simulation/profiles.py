@@ -26,10 +26,11 @@ class Profile:
 _FOLDER = {"stable_ids": False, "atomic_conditions": False}
 _PROFILES = (
     Profile("plain"),
+    Profile("collisions", steps={"use": 4, "update": 16, "by_hand": 2, "sync": 14}),
     Profile("deletes", steps={**_EVERYDAY, "forget": 10, "sync": 20}),
     Profile("brake", steps={"use": 6, "sync": 14, "many": 3, "mass_delete": 4}),
     Profile("folder", traits=_FOLDER),
-    Profile("client", traits=_FOLDER, replicas=True, steps={**_EVERYDAY, "client": 14}),
+    Profile("client", traits=_FOLDER, replicas=True, steps={**_EVERYDAY, "client": 14}, kills=0.2),
     Profile(
         "feed",
         traits={"page_size": 4},
@@ -47,7 +48,7 @@ _PROFILES = (
             "unreachable": 0.15, "lost_answer": 0.3, "busy": 0.2, "denied": 0.1, "full": 0.2, "throttled": 0.05,
         },
     ),
-    Profile("kills", kills=0.7, weather={"lost_answer": 0.3}, steps={**_EVERYDAY, "weather": 2}),
+    Profile("kills", kills=0.7, weather={"lost_answer": 0.3}, steps={**_EVERYDAY, "weather": 2, "twins": 4}),
     Profile("caches", steps={**_EVERYDAY, "cache": 4, "snapshot": 3}, kills=0.2),
     Profile("mounts", steps={**_EVERYDAY, "mount": 5}, kills=0.1),
     Profile("mounted folder", traits=_FOLDER, steps={**_EVERYDAY, "mount": 5}),

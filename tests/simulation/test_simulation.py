@@ -31,7 +31,7 @@ def test_a_broken_engine_is_found_out_within_twenty_seeds(mutant: str) -> None:
 
 def test_a_failing_script_shrinks_to_the_few_steps_it_takes() -> None:
     with mutated("losers thrown away"):
-        failing = next(script for seed in range(20) if run(script := draw("plain", seed)).violation)
+        failing = next(script for seed in range(20) if run(script := draw("collisions", seed)).violation)
         short = shrunk(failing)
         assert len(short.steps) <= 12
         assert run(short).violation

@@ -129,6 +129,12 @@ class World:
                 self._snapshot(device)
             case "clock":
                 device.ahead = timedelta(seconds=chance.choice((0, -7200, 3600, 40 * 86400, -400 * 86400)))
+            case "twins":
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(device.round())
+                    group.create_task(device.twin().round())
+            case "update":
+                people.use(device, "update", chance)
             case "forget":
                 people.forget(device, chance)
             case "many":
