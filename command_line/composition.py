@@ -19,6 +19,7 @@ from memory_cache.settings import Settings
 
 _VECTOR_SECONDS = 600.0
 _CAPTURE_SECONDS = 30.0
+_CATCH_UP_SECONDS = 300.0
 
 
 def parts(home: Home, settings: Settings, environ: Mapping[str, str]) -> Parts:
@@ -40,6 +41,7 @@ async def _serve_session(cache: MemoryCache, stream: BufferedByteStream, preambl
 def _jobs(home: Home, cache: MemoryCache) -> Sequence[Job]:
     return [
         Job("vectors", partial(_fill_vectors, cache), _VECTOR_SECONDS, on_change=True),
+        Job("search terms", cache.catch_up, _CATCH_UP_SECONDS, on_change=True),
         Job("captures", partial(take_in, cache, home), _CAPTURE_SECONDS),
     ]
 

@@ -8,9 +8,11 @@ from typing import Any
 from command_line.errors import CommandFailed
 from memory_cache.home import Home
 
-_NAMES = ("config.toml", "daemon.lock", "daemon.address", "http-token")
+_NAMES = ("config.toml", "daemon.lock", "start.lock", "daemon.address", "http-token", "patterns.json")
 _PATTERNS = ("cache.sqlite3*", "daemon.log*", "*.sock")
 _FOLDERS = ("login", "spool")
+KEPT_FOLDERS = ("exports", "skills")
+"""What the user had written: it stays."""
 
 
 def device_files(home: Home) -> list[Path]:

@@ -12,12 +12,10 @@ from command_line.checks import Check
 from command_line.device_files import device_files
 from command_line.errors import CommandFailed
 from daemon import lock
-from memory_cache import files, indexing, settings, text_format
+from memory_cache import files, settings, text_format
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.home import Home
 from memory_cache.problems import Code
-
-_BATCH = 200
 
 
 def repair(home: Home, found: Sequence[Check]) -> list[str]:
@@ -54,9 +52,7 @@ async def _mend_cache(home: Home) -> list[str]:
     # Opening a damaged cache sets it aside and takes over what only this device has.
     async with open_cache(home, settings.load(home, os.environ), examine=True) as cache:
         done = await _settle_duplicate_ids(cache)
-        position: int | None = 0
-        while position is not None:
-            position = await cache.database.write(partial(_rebuild_some, position))
+        await cache.rebuild()
         return [*done, "derived memories, search and conflicts anew from the files in the cache"]
 
 
@@ -69,10 +65,6 @@ async def _settle_duplicate_ids(cache: MemoryCache) -> list[str]:
         if settled:
             done.append(f"{problem.path} has the id {settled} now")
     return done
-
-
-def _rebuild_some(position: int, connection: sqlite3.Connection) -> int | None:
-    return indexing.rebuild_some(connection, position, _BATCH)
 
 
 def _own_id(path: str, connection: sqlite3.Connection) -> str:

@@ -6,6 +6,7 @@ Every question is also a flag. `--yes` takes the offered answers, `--dry-run` on
 import argparse
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def plan_setup(answers: Answers) -> list[Step]:
     """The changes that these answers ask for, in an order in which each can rely on those before."""
     from command_line import registration, service_install
     from memory_cache import settings as settings_file
-    from memory_cache.home import Home
+    from memory_cache.home import Home, user_home
 
     home = Home.current()
     steps: list[Step] = []
@@ -96,6 +97,9 @@ def plan_setup(answers: Answers) -> list[Step]:
     steps.append(
         Step(f"write {home.config_file}: storage {answers.backend} {storage.get('path', '')}".rstrip(), write_settings)
     )
+    patterns = user_home(os.environ) / ".claude" / "odsp-memory" / "patterns.json"
+    if patterns.is_file() and not (home.root / "patterns.json").exists():
+        steps.append(Step(f"copy the older server's file patterns, {patterns}", lambda: _copy(patterns, home.root)))
     if answers.backend == "onedrive":
         steps.append(Step("log in to OneDrive", _login))
     if answers.service:
@@ -113,7 +117,7 @@ def plan_setup(answers: Answers) -> list[Step]:
 def plan_uninstall() -> tuple[list[Step], list[str]]:
     """The changes that take setup back, and what stays, in words."""
     from command_line import registration, service_install
-    from command_line.device_files import device_files, remove_device_files
+    from command_line.device_files import KEPT_FOLDERS, device_files, remove_device_files
     from memory_cache import settings as settings_file
     from memory_cache.home import Home
 
@@ -133,7 +137,9 @@ def plan_uninstall() -> tuple[list[Step], list[str]]:
             Step(f"stop the daemon and remove this device's files in {home.root}", lambda: remove_device_files(home))
         )
     where = storage.path if storage.backend == "folder" else "OneDrive"
-    return steps, [f"Your memories stay where they are: {where or 'no storage was set up'}."]
+    stays = [f"Your memories stay where they are: {where or 'no storage was set up'}."]
+    stays += [f"So does {home.root / name}." for name in KEPT_FOLDERS if (home.root / name).exists()]
+    return steps, stays
 
 
 def _answers(args: argparse.Namespace) -> Answers:
@@ -205,6 +211,11 @@ def _carry_out(steps: list[Step], *, dry_run: bool, as_json: bool) -> None:
 
 def _create(folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
+    return []
+
+
+def _copy(source: Path, folder: Path) -> list[str]:
+    shutil.copyfile(source, folder / source.name)
     return []
 
 
