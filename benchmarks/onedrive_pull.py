@@ -216,7 +216,7 @@ async def pages(url: str) -> dict[str, Any]:
     await by_adapter(idle)
     from msgraph import GraphServiceClient
 
-    builder = GraphServiceClient(request_adapter=transport._adapter).drives.by_drive_id(drive).items
+    builder = GraphServiceClient(request_adapter=(await transport._start())._adapter).drives.by_drive_id(drive).items
     delta = builder.by_drive_item_id(root["id"]).delta
 
     async def by_models(link: str) -> None:

@@ -286,6 +286,8 @@ class GraphService:
         item = call.json.get("item") or {}
         if self.switches.session_false_mismatch and call.request.headers.get("if-match"):
             raise Refused(412, "notAllowed", "ETag does not match", "eTagMismatch")
+        if call.request.headers.get("if-match"):  # the service compares when the session begins
+            self._match(call, self._target(call))
         behaviour = self._behaviour(call, item, default="replace")
         times = item.get("fileSystemInfo") or {}
         session = Session(call.mounted.drive, lambda data: self._store(call, data, times, behaviour))
