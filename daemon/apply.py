@@ -53,7 +53,9 @@ class Arrival:
 def settle(connection: sqlite3.Connection, arrival: Arrival, device: Device, at: datetime) -> Outcome:
     """Bring together what the storage holds right now and what this device holds."""
     item, data = arrival.content.item, arrival.content.data
-    record = files.by_item(connection, item.item_id) or _partner(connection, arrival)
+    record = (
+        files.by_item(connection, item.item_id) or _partner(connection, arrival) or _namesake(connection, item.path)
+    )
     if not arrival.listed:
         remote_tree.store(connection, observed(item))
     if record is None:
@@ -87,6 +89,14 @@ def _partner(connection: sqlite3.Connection, arrival: Arrival) -> FileRecord | N
     # Only as long as its own item is not there again.
     state = connection.execute("SELECT state FROM remote_items WHERE item_id = ?", (record.item_id,)).fetchone()
     return None if state is not None and state[0] == "present" else record
+
+
+def _namesake(connection: sqlite3.Connection, path: str) -> FileRecord | None:
+    """A file of this path that came up here since the plan was made, such as the very conflict that is arriving."""
+    row = connection.execute(
+        "SELECT file_id FROM files WHERE path = ? AND item_id IS NULL ORDER BY file_id LIMIT 1", (path,)
+    ).fetchone()
+    return files.get(connection, row["file_id"]) if row is not None else None
 
 
 def _same_memory(one: bytes, other: bytes) -> bool:

@@ -157,7 +157,10 @@ async def _taken(current: Round, upload: _Upload) -> None:
 
 def _relocate(current: Round, connection: sqlite3.Connection, file_id: int, *, plain: bool = False) -> None:
     record = files.get(connection, file_id)
-    if record is None or record.content is None or record.item_id is not None or record.kind not in _NAMED_FREELY:
+    if record is None or record.content is None or record.item_id is not None:
+        return
+    if record.kind not in _NAMED_FREELY:
+        current.failed.add(f"file {file_id}")
         return
     current.relocated.add(file_id)
     files.move(connection, file_id, apply.free_path(connection, record, plain=plain))

@@ -169,7 +169,7 @@ def _resolve(device: SimulatedDevice, chance: random.Random, cause: Cause) -> No
     theirs = conflicts.decode(row["content"]).theirs
     before = {path: data for path, data in device.texts().items() if path.startswith("memories/")}
     keep = chance.choice(("mine", "theirs", "both"))
-    device.book.touch(theirs)
+    device.book.gone.pop(row["memory_id"], None)
     device.do(lambda c: resolving.resolve(c, row["id"], keep, None, cause, "allow"))  # type: ignore[arg-type]
     after = device.texts()
     changed = [path for path in after if path.startswith("memories/") and after[path] != before.get(path)]
