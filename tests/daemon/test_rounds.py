@@ -301,6 +301,23 @@ async def test_the_same_memory_made_on_two_devices_is_united(tmp_path: Path) -> 
         assert w.files("conflicts/") == {}
 
 
+async def test_a_conflict_that_arrives_while_this_device_finds_it_out_itself_is_one_file(tmp_path: Path) -> None:
+    async with world(tmp_path) as w:
+        a, b = await w.device("a"), await w.device("b")
+        await a.write(PATH, memory("one"))
+        await in_step(a, b)
+        for device in (a, b):
+            await device.write(PATH, memory("left", minutes=1))
+        w.store.put(PATH, memory("right", minutes=2))
+        await a.round()
+        report = await b.round()
+        assert (report.pending, report.errors) == (0, [])
+        assert await b.texts() == {PATH: memory("right", minutes=2)}
+        assert await a.texts("conflicts/") == await b.texts("conflicts/") == w.files("conflicts/")
+        assert len(w.files("conflicts/")) == 1
+        assert b.calls["create"] == 0
+
+
 async def test_two_memories_at_one_path_both_live_on(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         a, b = await w.device("a"), await w.device("b")
