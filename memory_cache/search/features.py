@@ -54,11 +54,12 @@ def prefix_of(term: str, share: float) -> str | None:
 
 def of_memory(title: str, body: str, labels: Iterable[str]) -> Features:
     """The features of a memory. `labels`: tags, category, project name."""
-    words = [term.text for term in text.terms(body)]
+    found = list(text.terms(body))
+    words = [term.text for term in found]
     columns = (
         [term.text for term in text.terms(title)] if _is_heading(title, body) else [],
         [term.text for term in text.terms(" \n ".join(labels))],
-        words[:GIST_WORDS],
+        words[: _gist_terms(found)],
         words,
     )
     weights = _weights(columns)
@@ -69,6 +70,12 @@ def of_memory(title: str, body: str, labels: Iterable[str]) -> Features:
         weights=bytes(min(weight, 255) for weight in weights.values()),
         pieces=array("H", static_table.meaningful_pieces(body)),
     )
+
+
+def _gist_terms(found: Sequence[text.Term]) -> int:
+    """How many terms count as the gist: none in scripts without spaces, where weighing the beginning did not help."""
+    unspaced = sum(term.kind in ("pair", "character") for term in found)
+    return 0 if unspaced * 2 > len(found) else GIST_WORDS
 
 
 def _is_heading(title: str, body: str) -> bool:

@@ -16,6 +16,7 @@ MATCHED_ROWS_CAP = 2000
 _MOST_TERMS = 32
 _PREFIX_SHARE = 0.6  # of a Cyrillic word's length: endings vary, beginnings do not
 _ENOUGH = 100  # rows that hold all of several frequent terms
+_TOGETHER = 10  # words of one query stand together more often than chance would have it, at most about so much
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def analyse(connection: sqlite3.Connection, query: str, *, rarest: int | None = 
     if rarest is not None:
         known = [term for term in terms if term.documents]
         terms = tuple(sorted(known, key=lambda term: term.documents)[:rarest])
-    expression, matched = _plan(connection, [term for term in terms if term.documents], newest)
+    expression, matched = _plan(connection, [term for term in terms if term.documents], memories, newest)
     oldest = newest - int(newest * MATCHED_ROWS_CAP / matched) if matched > MATCHED_ROWS_CAP else 0
     count = max(memories, 1)
     return AskedQuery(terms, expression, oldest, memories, length / count or 1.0, pieces / count or 1.0)
@@ -129,7 +130,7 @@ def _count(connection: sqlite3.Connection, expression: str, newest: int) -> int:
     return int(count * newest / max(last, 1))
 
 
-def _plan(connection: sqlite3.Connection, terms: list[AskedTerm], newest: int) -> tuple[str, int]:
+def _plan(connection: sqlite3.Connection, terms: list[AskedTerm], memories: int, newest: int) -> tuple[str, int]:
     """The expression, and about how many rows it matches."""
     terms = sorted(terms, key=lambda term: term.documents)
     chosen: list[AskedTerm] = []
@@ -141,12 +142,16 @@ def _plan(connection: sqlite3.Connection, terms: list[AskedTerm], newest: int) -
         matched += term.documents
     if chosen or not terms:
         return " OR ".join(term.expression for term in chosen), matched
-    return _plan_of_frequent(connection, terms, newest)
+    return _plan_of_frequent(connection, terms, memories, newest)
 
 
-def _plan_of_frequent(connection: sqlite3.Connection, terms: list[AskedTerm], newest: int) -> tuple[str, int]:
+def _plan_of_frequent(
+    connection: sqlite3.Connection, terms: list[AskedTerm], memories: int, newest: int
+) -> tuple[str, int]:
     """Every term is in thousands of memories: those are sought that hold as many of them together as possible."""
     for size in range(len(terms), 1, -1):
+        if math.prod(term.documents / memories for term in terms[:size]) * memories * _TOGETHER < _ENOUGH:
+            continue  # not worth counting
         expression = " AND ".join(term.expression for term in terms[:size])
         matched = _count(connection, expression, newest)
         if matched >= _ENOUGH:

@@ -6,7 +6,7 @@ the components) by Hamming distance, and the nearest are scored again exactly.
 
 import sqlite3
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from memory_cache.search.embedding import DEFAULT, Embedder, EmbedderMissing, load_embedder
 
@@ -101,8 +101,7 @@ class _Table:
 
         if self.count > EXACT_LIMIT:
             code = np.packbits(vector > 0).view(np.uint64)
-            differing = _bit_counts(self._codes[: self.count] ^ code)
-            rows = np.argpartition(differing, _RESCORED)[: max(limit, _RESCORED)]
+            rows = _lowest(_bit_counts(self._codes[: self.count] ^ code), max(limit, _RESCORED))
         else:
             rows = np.arange(self.count)
         similar = self._cosines(rows, vector)
@@ -195,12 +194,24 @@ def _highest(values: "Floats", limit: int) -> "npt.NDArray[np.intp]":
     return np.argsort(-values, kind="stable")
 
 
-def _bit_counts(codes: "npt.NDArray[np.uint64]") -> "npt.NDArray[np.int64]":
+def _lowest(counts: "npt.NDArray[np.uint16]", wanted: int) -> "npt.NDArray[np.intp]":
+    """At least `wanted` places of the lowest counts, ties included; by a histogram, since counts are small."""
+    import numpy as np
+
+    enough = np.cumsum(np.bincount(counts)) >= wanted
+    return np.flatnonzero(counts <= np.argmax(enough)) if enough.any() else np.arange(len(counts))
+
+
+def _bit_counts(codes: "npt.NDArray[np.uint64]") -> "npt.NDArray[np.uint16]":
     """Set bits per row."""
     import numpy as np
 
+    counts = np.zeros(len(codes), np.uint16)
     if hasattr(np, "bitwise_count"):
-        return cast("npt.NDArray[np.int64]", np.bitwise_count(codes).sum(axis=1, dtype=np.int64))
+        for column in range(codes.shape[1]):
+            counts += np.bitwise_count(codes[:, column])
+        return counts
     per_byte = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)  # numpy 1
-    counts: npt.NDArray[np.int64] = per_byte[codes.view(np.uint8)].sum(axis=1, dtype=np.int64)
+    for column in codes.view(np.uint8).T:
+        counts += per_byte[column]
     return counts
