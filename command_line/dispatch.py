@@ -20,8 +20,13 @@ _MODULES = {
     "memory_commands": ("remember", "recall", "list", "show", "update", "forget"),
     "history_commands": ("history", "restore", "trash", "undo"),
     "conflict_commands": ("conflicts",),
-    "tidy_commands": ("link", "related", "merge", "stats", "graph", "tag", "delete"),
+    "tidy_commands": ("link", "related", "merge", "stats", "graph", "tag", "delete", "cleanup"),
     "export_commands": ("export", "context"),
+    "import_command": ("import",),
+    "project_commands": ("project-status",),
+    "document_commands": ("documents",),
+    "pattern_commands": ("patterns",),
+    "storage_commands": ("storage",),
 }
 COMMANDS = {command: module for module, commands in _MODULES.items() for command in commands}
 """Command to module of this package, in the order in which help shows them."""

@@ -1,4 +1,4 @@
-"""`claude-memory link, related, merge, tag, delete, stats, graph`: memories in relation and in number."""
+"""`claude-memory link, related, merge, tag, delete, cleanup, stats, graph`: memories in relation and in number."""
 
 import argparse
 from datetime import UTC, datetime
@@ -44,6 +44,8 @@ def _register_batches(commands: Commands) -> None:
     parser.add_argument("--expired", action="store_true", help="whose time to live is over")
     parser.add_argument("--stale", action="store_true", help="without expiry, not updated for 90 days")
     parser.add_argument("--yes", action="store_true", help="do it")
+    parser = add_command(commands, "cleanup", on_cache(_cleanup), "move expired memories to the trash now")
+    parser.add_argument("--dry-run", action="store_true", help="only show which ones")
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +101,11 @@ async def _delete(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
         filter=conditions, query=args.query, expired=args.expired, stale=args.stale, dry_run=not args.yes
     )
     return _batch(result, "moved to the trash" if args.yes else "would be moved to the trash; --yes does it")
+
+
+async def _cleanup(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
+    result = await cache.batch_delete(expired=True, dry_run=args.dry_run)
+    return _batch(result, "expired" if args.dry_run else "moved to the trash")
 
 
 def _batch(result: "BatchResult", what: str) -> "Answer":

@@ -245,6 +245,20 @@ def get(connection: sqlite3.Connection, text_id: str, now: datetime) -> Document
 
     Raises: InvalidInput, UnknownMemory, AmbiguousId.
     """
+    row = _named(connection, text_id)
+    return touch(connection, [_document(row, content=_content(connection, row))], now)[0]
+
+
+def forget(connection: sqlite3.Connection, text_id: str) -> Document:
+    """Remove a document, on all devices where it is synced; returns it without its content. Raises: as `get`."""
+    document = _document(_named(connection, text_id))
+    rows = connection.execute("SELECT document_id, file_id FROM documents WHERE id = ?", (document.id,)).fetchall()
+    for row in rows:
+        _remove(connection, row["document_id"], row["file_id"])
+    return document
+
+
+def _named(connection: sqlite3.Connection, text_id: str) -> sqlite3.Row:
     wanted = text_id.strip().lower()
     if len(wanted) < SHORTEST_PREFIX:
         raise InvalidInput(
@@ -261,8 +275,7 @@ def get(connection: sqlite3.Connection, text_id: str, now: datetime) -> Document
     if len(found) > 1:
         named = "; ".join(f"{row['id']} ({row['title']})" for row in found[:10])
         raise AmbiguousId(f"Several documents have an id that begins with {wanted}: {named}.", "Give more of the id.")
-    document = _document(found[0], content=_content(connection, found[0]))
-    return touch(connection, [document], now)[0]
+    return found[0]
 
 
 def touch(connection: sqlite3.Connection, documents: list[Document], now: datetime) -> list[Document]:

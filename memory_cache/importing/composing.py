@@ -6,7 +6,7 @@ imported: it tells later whether the memory was edited since, and whether the so
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,16 +55,14 @@ class Mark:
 
 
 def fingerprint(parsed: ParsedFile) -> str:
-    """What a memory says, as 16 hex digits. Links and times do not count, nor does the project, which may be
-    filed anew without a change of the text."""
-    return _digest(parsed.body, parsed.category, parsed.tags, parsed.priority, parsed.expires_at)
+    """What a memory says, as 16 hex digits. Links and times do not count, nor do project and category, under which
+    it may be filed anew without a change of what it says."""
+    return _digest(parsed.body, parsed.tags, parsed.priority, parsed.expires_at)
 
 
-def _digest(
-    body: str, category: str | None, tags: Iterable[str], priority: str | None, expires: datetime | None
-) -> str:
+def _digest(body: str, tags: Iterable[str], priority: str | None, expires: datetime | None) -> str:
     until = text_format.timestamp(expires) if expires else None
-    said = [body, category, sorted(tags), priority or "normal", until]
+    said = [body, sorted(tags), priority or "normal", until]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
@@ -91,7 +89,7 @@ def compose(
         expires_at=note.expires_at,
         related_to=related,
     )
-    mark = Mark(kind, _digest(body, chosen, tags, priority, note.expires_at), device)
+    mark = Mark(kind, _digest(body, tags, priority, note.expires_at), device)
     return Composed(memory_id, filed, body, _with_extra(data, _extra(note.extra), str(mark)), tuple(remarks))
 
 
@@ -168,14 +166,14 @@ def _with_extra(data: bytes, extra: Mapping[str, Extra], mark: str) -> bytes:
     return data
 
 
-def refreshed(current: bytes, new: Composed, updated: datetime, *, with_project: bool) -> bytes:
+def refreshed(current: bytes, new: Composed, updated: datetime, said: Collection[str]) -> bytes:
     """A memory that was imported before and not edited since, with what its source says by now.
 
-    Links that it gained here stay. Raises: InvalidInput when the file cannot be changed safely.
+    Links that it gained here stay, and where it is filed but for what the user `said`.
+    Raises: InvalidInput when the file cannot be changed safely.
     """
     before, after = text_format.read(current), text_format.read(new.data)
     values: dict[str, text_format.Value | Source | None] = {
-        "category": after.category,
         "tags": list(after.tags),
         "priority": after.priority,
         "expiresAt": after.expires_at,
@@ -185,6 +183,6 @@ def refreshed(current: bytes, new: Composed, updated: datetime, *, with_project:
     related = list(dict.fromkeys((*before.related_to, *after.related_to)))
     if related != list(before.related_to):
         values["relatedTo"] = related
-    if with_project:
-        values |= {"projectId": after.project_id, "projectName": after.project_name}
+    filed = {"category": after.category, "projectId": after.project_id, "projectName": after.project_name}
+    values |= {key: value for key, value in filed.items() if key in said}
     return text_format.rewrite(current, set=values, body=new.body)

@@ -3,6 +3,7 @@
 A memory that was edited here is never overwritten, one that was forgotten never comes back by itself.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
@@ -16,17 +17,19 @@ class Fate(StrEnum):
 
     NEW = "new"
     UPDATED = "updated"  # imported before, not edited since, and the source says something else by now
-    REFILED = "refiled"  # the same, but the user files it under another project
+    REFILED = "refiled"  # the same, but the user files it under another project or category
     UNCHANGED = "unchanged"
     KEPT = "kept"  # what is here differs and stays
     OTHER = "other"  # another device imported something else under this name: two memories
 
 
-def fate_of_note(existing: ParsedFile | None, new: ParsedFile, device: str, *, refile: bool, one_source: bool) -> Fate:
+def fate_of_note(
+    existing: ParsedFile | None, new: ParsedFile, device: str, said: Collection[str], *, one_source: bool
+) -> Fate:
     """What becomes of a note, given the memory that has its id.
 
     Args:
-        refile: the user said which project it belongs to.
+        said: the front matter entries that the user decides.
         one_source: the id is the source's own, so that whoever imports it means the same thing.
     """
     if existing is None:
@@ -40,8 +43,10 @@ def fate_of_note(existing: ParsedFile | None, new: ParsedFile, device: str, *, r
         return Fate.KEPT
     edited = current != mark.fingerprint
     if says in (mark.fingerprint, current):
-        moved = refile and not edited and existing.project_id != new.project_id
-        return Fate.REFILED if moved else Fate.UNCHANGED
+        moved = ("projectId" in said and existing.project_id != new.project_id) or (
+            "category" in said and existing.category != new.category
+        )
+        return Fate.REFILED if moved and not edited else Fate.UNCHANGED
     if mark.device != device and not one_source:
         return Fate.OTHER
     return Fate.KEPT if edited else Fate.UPDATED
@@ -58,7 +63,7 @@ def _says(data: bytes) -> tuple[object, ...]:
     parsed = text_format.read(data)
     return (
         fingerprint(parsed), parsed.tags, parsed.created, parsed.updated, parsed.project_id, parsed.project_name,
-        parsed.related_to,
+        parsed.related_to, parsed.category,
     )  # fmt: skip
 
 

@@ -31,6 +31,12 @@ class Placement:
         """Whether the user said which project the memories belong to."""
         return self.make_global or self.project is not None or bool(self.names)
 
+    @property
+    def said(self) -> frozenset[str]:
+        """The front matter entries that the user decides."""
+        keys = (("projectId", "projectName") if self.says_project else ()) + (("category",) if self.category else ())
+        return frozenset(keys)
+
 
 def filed(
     placement: Placement, known: Mapping[str, Project], project_id: str | None, project_name: str | None

@@ -113,7 +113,7 @@ class Importing:
             text_format.read(existing) if existing is not None else None,
             text_format.read(composed.data),
             self.device,
-            refile=self.placement.says_project,
+            self.placement.said,
             one_source=one_source,
         )
 
@@ -160,7 +160,7 @@ class Importing:
         current = bytes(row["content"])
         before, after = text_format.read(current), text_format.read(new.data)
         latest = max(after.updated or EPOCH, later_than(before.updated or EPOCH, EPOCH))
-        data = composing.refreshed(current, new, latest, with_project=self.placement.says_project)
+        data = composing.refreshed(current, new, latest, self.placement.said)
         if self.cause is not None:
             files.write(connection, row["file_id"], data, cause=self.cause)
         self.report.updated.append(Done("memory", new.id, after.title, where))

@@ -11,7 +11,23 @@ from typing import Any
 
 import pytest
 
-from command_line import conflict_commands, export_commands, history_commands, memory_commands, tidy_commands
+from command_line import (
+    conflict_commands,
+    document_commands,
+    export_commands,
+    history_commands,
+    import_command,
+    memory_commands,
+    pattern_commands,
+    project_commands,
+    storage_commands,
+    tidy_commands,
+)
+
+MODULES = (
+    memory_commands, history_commands, conflict_commands, tidy_commands, export_commands, import_command,
+    document_commands, pattern_commands, project_commands, storage_commands,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     """A parser with the memory commands."""
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers(required=True)
-    for module in (memory_commands, history_commands, conflict_commands, tidy_commands, export_commands):
+    for module in MODULES:
         module.register(commands)
     return parser
 

@@ -218,7 +218,7 @@ def test_the_table_of_fates(
 ) -> None:
     existing = None if here is None else parsed_note(here, mark=was, device=device)
     new = parsed_note(there, mark=there)
-    assert fate_of_note(existing, new, "here", refile=False, one_source=one_source) is fate
+    assert fate_of_note(existing, new, "here", (), one_source=one_source) is fate
 
 
 def test_projects_are_filed_as_the_user_says_then_by_what_is_known_then_as_they_are() -> None:
