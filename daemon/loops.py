@@ -203,10 +203,12 @@ class SyncLoop:
                 await self._wake.wait()
 
     async def _round(self, engine: Engine) -> None:
+        self._known = await self._database.read(unsent)
+        # From here to the round nothing waits: what is asked for meanwhile would neither be in this round nor
+        # lead to another one.
         asked, self._requests = self._requests, []
         full = self._full_next or any(request.full for request in asked)
         self._full_next = False
-        self._known = await self._database.read(unsent)
         self._schedule.begin(time.monotonic())
         self._resting = anyio.Event()
         try:

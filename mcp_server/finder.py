@@ -84,7 +84,7 @@ class Finder:
         """An answer has reached the client: the time to start a daemon for the next session."""
         if self._start_when_answered:
             self._start_when_answered = False
-            if self._locks.take(_STARTING):
+            if self._locks.take(_STARTING) and not self._is_running():
                 self._start(now)
             self._locks.release(_FIRST)
 
@@ -132,6 +132,15 @@ class Finder:
         except OSError:
             self._autostart = False  # no use waiting for it
             self._locks.release(_STARTING)
+
+    def _is_running(self) -> bool:
+        try:
+            connection, _ = endpoint.connect(self._home)
+        except (OSError, ValueError):
+            return False
+        connection.close()
+        self._locks.release(_STARTING)
+        return True
 
     def _daemon(self) -> Server | None:
         try:

@@ -140,6 +140,29 @@ def test_an_idle_loop_asks_the_storage_for_nothing(tmp_path: Path) -> None:
     in_a_world(tmp_path, main)
 
 
+def test_a_request_at_any_moment_is_served_at_once(tmp_path: Path) -> None:
+    """Also one that comes while a round is just being prepared."""
+
+    async def main(world: World) -> None:
+        loop = await world.loop()
+        read, asked = world.cache.database.read, []
+
+        async def asking_meanwhile(function: Any) -> Any:
+            result = await read(function)
+            if function is loops.unsent and len(asked) < 3:
+                asked.append(loop.request(full=False, confirm_deletes=False))
+            return result
+
+        world.cache.database.read = asking_meanwhile  # type: ignore[method-assign]
+        async with running(loop):
+            await until(lambda: len(asked) == 3)
+            with anyio.fail_after(10):
+                for request in asked:
+                    await request.done.wait()
+
+    in_a_world(tmp_path, main)
+
+
 def test_a_failed_round_is_told_and_tried_again(tmp_path: Path) -> None:
     async def main(world: World) -> None:
         async def down(call: str) -> None:
