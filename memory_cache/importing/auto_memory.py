@@ -5,6 +5,7 @@ Which directory that was is told by the transcripts beside it, or by what exists
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ KIND = "auto-memory"
 INDEX = "MEMORY.md"
 _CATEGORIES = {"user": "preference", "feedback": "preference", "project": "project", "reference": "learning"}
 _TRANSCRIPT_BYTES = 256 * 1024
+_SPELLED = re.compile(r"-|[A-Za-z]--")  # `/home/…`, `C:\\…`
 _INDEX_LINE = re.compile(r"\s*[-*]\s+.*\.md\b.*")
 
 
@@ -82,10 +84,12 @@ def _project(folder: Path) -> tuple[str | None, str | None]:
     if directory is not None:
         return f"local:{directory.as_posix()}", directory.name
     # A name without meaning elsewhere: the user can say what it stands for.
-    return (folder.name, folder.name) if folder.name.startswith("-") else (None, None)
+    return (folder.name, folder.name) if _SPELLED.match(folder.name) else (None, None)
 
 
 def _told_by_transcript(folder: Path) -> Path | None:
+    """The directory that a session says it runs in: the one spelled as the folder, else the first that is named."""
+    first: Path | None = None
     try:
         transcripts = sorted(folder.glob("*.jsonl"))[:20]
     except OSError:
@@ -101,9 +105,18 @@ def _told_by_transcript(folder: Path) -> Path | None:
                 directory = Path(json.loads(match[1]))
             except (ValueError, UnicodeDecodeError):
                 continue
-            if _folder_name(directory.as_posix()) == folder.name:
+            if _folder_name(str(directory)) == folder.name:
                 return directory
-    return None
+            first = first or directory
+    return first
+
+
+def _folders_in(above: Path) -> list[Path]:
+    try:
+        with os.scandir(above) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
 
 
 def _folder_name(directory: str) -> str:
@@ -119,13 +132,9 @@ def _on_this_machine(name: str) -> Path | None:
     ends: list[Path] = []
     while found and len(rest) < 10_000:
         above = found.pop()
-        try:
-            below = [entry for entry in above.iterdir() if entry.is_dir()]
-        except OSError:
-            continue
-        for entry in below:
+        left = rest[above]
+        for entry in _folders_in(above):
             spelled = _folder_name(entry.name)
-            left = rest[above]
             if left == spelled:
                 ends.append(entry)
             elif left.startswith(f"{spelled}-"):

@@ -26,11 +26,18 @@ _HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One kind of source. `read` gets the path and the user's home directory."""
+    """One kind of source. `reader` gets the path and the user's home directory."""
 
     kind: str
     about: str
-    read: Callable[[Path, Path], Iterator[Item]]
+    reader: Callable[[Path, Path], Iterator[Item]]
+
+    def read(self, path: Path, home: Path) -> Iterator[Item]:
+        """All that is there. Raises: InvalidInput when it cannot be read, or not any further."""
+        try:
+            yield from self.reader(path, home)
+        except OSError as error:
+            raise _unreadable(path, error) from None
 
 
 SOURCES = {
@@ -51,13 +58,20 @@ SOURCES = {
 
 def detect(path: Path) -> str:
     """The kind of source that a path is. Raises: InvalidInput when it is none, or cannot be told."""
-    if not path.exists():
-        raise InvalidInput(f"There is nothing at {path}.", "Name a file or a folder.")
-    kind = _of_folder(path) if path.is_dir() else _of_file(path)
+    try:
+        if not path.exists():
+            raise InvalidInput(f"There is nothing at {path}.", "Name a file or a folder.")
+        kind = _of_folder(path) if path.is_dir() else _of_file(path)
+    except OSError as error:
+        raise _unreadable(path, error) from None
     if kind is None:
         known = "; ".join(f"{source.kind}: {source.about}" for source in SOURCES.values())
         raise InvalidInput(f"Nothing that can be imported was recognised in {path}.", f"Say --from KIND. {known}.")
     return kind
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"{error.filename or path} cannot be read: {error.strerror}.", "Check its permissions.")
 
 
 def _of_folder(path: Path) -> str | None:

@@ -66,6 +66,19 @@ def test_what_is_nothing_known_is_refused_with_the_list_of_kinds(tmp_path: Path,
     assert "--from" in refused.value.hint
 
 
+def test_what_cannot_be_read_is_refused_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", denied)  # root may read everything
+    (tmp_path / ".claude").mkdir()
+    with pytest.raises(InvalidInput, match="Permission denied"):
+        list(sources.SOURCES["claude-md"].read(tmp_path, tmp_path))
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(InvalidInput, match="Permission denied"):
+        sources.detect(tmp_path)
+
+
 def test_an_empty_folder_and_a_missing_path_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(InvalidInput):

@@ -148,13 +148,23 @@ async def test_claude_codes_memory_belongs_to_the_project_of_its_directory(tmp_p
 
 async def test_a_transcript_tells_which_directory_a_folder_stands_for(tmp_path: Path) -> None:
     folder = written(tmp_path / "projects" / "-srv-my-app", {
-        "one.jsonl": json.dumps({"type": "x"}) + "\n" + json.dumps({"cwd": "/srv/my.app"}) + "\n",
+        "one.jsonl": "\n".join(map(json.dumps, [{"type": "x"}, {"cwd": "/srv/my.app/sub"}, {"cwd": "/srv/my.app"}])),
         "memory/MEMORY.md": "Use port 3001.",
     })  # fmt: skip
     async with opened(tmp_path) as cache:
         await take_in(cache, folder / "memory")
         (memory,) = (await all_memories(cache)).values()
         assert (memory.project_id, memory.project_name) == ("local:/srv/my.app", "my.app")
+
+
+async def test_a_folder_with_a_name_of_its_own_stands_for_where_its_sessions_began(tmp_path: Path) -> None:
+    folder = written(tmp_path / "projects" / "my-own-name", {
+        "one.jsonl": json.dumps({"cwd": "/srv/my.app"}), "memory/MEMORY.md": "Use port 3001.",
+    })  # fmt: skip
+    async with opened(tmp_path) as cache:
+        await take_in(cache, folder / "memory")
+        (memory,) = (await all_memories(cache)).values()
+        assert memory.project_id == "local:/srv/my.app"
 
 
 async def test_claude_md_files_belong_to_their_repository_or_to_everybody(tmp_path: Path) -> None:
