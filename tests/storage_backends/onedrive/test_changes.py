@@ -95,7 +95,7 @@ TELLINGS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("telling", TELLINGS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_whoever_follows_knows_the_files_as_they_are(
     emulator: Emulator, new_storage: NewStorage, telling: str, seed: int
 ) -> None:
