@@ -80,7 +80,7 @@ def test_a_killed_daemon_is_replaced_and_nothing_is_lost(device: Device) -> None
             eventually(lambda: len(list(device.folder.glob("memories/**/*.md"))) == 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_cleanly(device: Device, number: signal.Signals) -> None:
     with device.daemon() as process:
         process.send_signal(number)
