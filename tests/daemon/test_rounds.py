@@ -1,12 +1,13 @@
 """What a sync round does, and how few requests it makes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memory_cache import files, text_format
+from memory_cache import files, pattern_file, text_format
 from storage_backends.errors import ItemBusy, StorageError, Unreachable
-from tests.daemon.sync_world import PATH, in_step, memory, path_of, world
+from tests.daemon.sync_world import PATH, START, in_step, memory, path_of, world
 
 
 async def test_a_new_memory_an_edit_and_a_delete_reach_the_other_device(tmp_path: Path) -> None:
@@ -338,3 +339,24 @@ async def test_a_local_change_recorded_as_sent_is_not_taken_for_synced(tmp_path:
         await a.write(PATH, memory("two", minutes=1))
         await in_step(a)
         assert w.files() == {PATH: memory("two", minutes=1)}
+
+
+async def test_a_pattern_seen_on_two_devices_at_once_counts_both_sightings(tmp_path: Path) -> None:
+    def seen(*numbers: int) -> bytes:
+        occurrences = tuple(pattern_file.occurrence(START, f"d{number}", f"example {number}") for number in numbers)
+        pattern = pattern_file.PatternFile("ab" * 16, "Run the tests first", "testing", START, START)
+        return pattern_file.encode(replace(pattern, occurrences=occurrences))
+
+    async with world(tmp_path) as w:
+        a, b = await w.device("a"), await w.device("b")
+        path = pattern_file.decode(seen(1)).path
+        await a.write(path, seen(1))
+        await in_step(a, b)
+        await a.write(path, seen(1, 2))
+        await b.write(path, seen(1, 3))
+        await in_step(a, b)
+        stored = w.files("patterns/")[path]
+        assert sorted(seen.example for seen in pattern_file.decode(stored).occurrences) == [
+            "example 1", "example 2", "example 3",
+        ]  # fmt: skip
+        assert w.files("conflicts/") == {}
