@@ -282,7 +282,7 @@ class SyncLoop:
         while True:
             # Every commit leaves its mark on the write-ahead log's file, which is cheap to look at. Two commits in
             # one tick of the file system's clock may leave one mark, so the database is asked now and then as well.
-            now, before, log = time.monotonic(), log, _mark(self._log_file)
+            now, before, log = time.monotonic(), log, file_mark(self._log_file)
             if log != before or now > asked + _ASK_SECONDS:
                 asked = now
                 version = await self._database.data_version()
@@ -342,7 +342,8 @@ def _settle(asked: Sequence[Request], result: RoundReport | Exception) -> None:
         request.done.set()
 
 
-def _mark(path: Path) -> tuple[int, int]:
+def file_mark(path: Path) -> tuple[int, int]:
+    """What changes when a file is written; zeros when there is none."""
     try:
         facts = path.stat()
     except OSError:

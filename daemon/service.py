@@ -24,7 +24,7 @@ from anyio.streams.buffered import BufferedByteStream
 from daemon import lock
 from daemon.control import Handler, open_socket
 from daemon.engine import SyncEngine
-from daemon.loops import Engine, Job, LoopHealth, MakeEngine, OpenBackend, SyncLoop, damage_in, run_job
+from daemon.loops import Engine, Job, LoopHealth, MakeEngine, OpenBackend, SyncLoop, damage_in, file_mark, run_job
 from daemon.notify import Notifier, Progress, feed_watchdog
 from daemon.requests import ControlRequests
 from daemon.round_context import Device
@@ -238,8 +238,9 @@ async def _warm_up(warm_up: Callable[[], None], sessions: Sessions) -> None:
 
 
 async def _watch_over(service: Service, notifier: Notifier) -> None:
-    """End when nobody needs this daemon, or when its home is no longer its home."""
+    """End when nobody needs this daemon, or when its home is no longer its home. Open the storage that is set now."""
     own = _inode(service.home.lock_file)
+    settings = file_mark(service.home.config_file)
     idle_seconds = service.settings.daemon.idle_exit_minutes * 60
     nap = min(_CHECK_SECONDS, max(idle_seconds / 4, 0.05)) if idle_seconds else _CHECK_SECONDS
     told = ""
@@ -247,6 +248,10 @@ async def _watch_over(service: Service, notifier: Notifier) -> None:
         await anyio.sleep(nap)
         if _inode(service.home.lock_file) != own:
             service.stop("the home was removed")
+        before, settings = settings, file_mark(service.home.config_file)
+        if settings != before:
+            _log.info("the settings changed")
+            service.sync.reopen()
         idle = time.monotonic() - service.sessions.idle_since
         if service.auto_started and idle_seconds and not service.sessions.count and idle > idle_seconds:
             service.stop("no client for a long time")

@@ -217,6 +217,18 @@ def test_a_folder_that_goes_away_is_told_and_taken_up_again(device: Device) -> N
         assert process.poll() is None
 
 
+def test_a_storage_that_is_chosen_later_is_taken_up_by_the_running_daemon(device: Device) -> None:
+    del device.environment["CLAUDE_MEMORY_STORAGE_PATH"]
+    with device.daemon() as process, Session(device) as session:
+        session.open()
+        session.remember("Before there was a storage")
+        eventually(lambda: device.status()["sync"]["state"] == "failed")
+        assert "claude-memory up" in device.status()["sync"]["hint"]
+        Home(device.home).config_file.write_text(f'[storage]\npath = "{device.folder}"\n')
+        eventually(lambda: list(device.folder.glob("memories/**/*.md")))
+        assert device.pid() == process.pid
+
+
 def test_a_setting_that_is_wrong_is_named(device: Device) -> None:
     Home(device.home).ensure()
     Home(device.home).config_file.write_text("[daemon]\nautostrat = true\n")
