@@ -129,6 +129,11 @@ class World:
                 self._snapshot(device)
             case "clock":
                 device.ahead = timedelta(seconds=chance.choice((0, -7200, 3600, 40 * 86400, -400 * 86400)))
+            case _:
+                await self._rarer_step(step.kind, device, chance)
+
+    async def _rarer_step(self, kind: str, device: SimulatedDevice, chance: random.Random) -> None:
+        match kind:
             case "twins":
                 async with asyncio.TaskGroup() as group:
                     group.create_task(device.round())
