@@ -25,7 +25,6 @@ _RECENCY, _RECENCY_DAYS = 0.08, 90.0
 _DUPLICATE = 0.75  # for each better hit that says nearly the same
 _DUPLICATE_OVERLAP = 0.9
 _LOOKED_BEYOND = 5
-_LEAST_SCORE = 0.04
 _LEAST_SHARE = 0.2  # of the best score
 _LEAST_CONTEXT = 0.2  # of words, for a memory that holds none itself but stands beside one that does
 
@@ -110,7 +109,7 @@ def rank(
     """The matches, best first, without those that are far behind the best."""
     ranked = [_ranked(each, now, project_key, dates) for each in candidates]
     ranked.sort(key=lambda each: (-each.score, -each.measured.facts.updated.timestamp(), each.file_id))
-    least = max(_LEAST_SCORE, ranked[0].score * _LEAST_SHARE) if ranked else 0.0
+    least = ranked[0].score * _LEAST_SHARE if ranked else 0.0
     return [each for each in ranked if each.score >= least]
 
 
