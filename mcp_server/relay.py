@@ -35,7 +35,7 @@ _DRAIN_SECONDS = 30.0
 """How long requests that came in before the client closed its side may still be answered."""
 
 _GIVE_UP_REQUESTS, _GIVE_UP = 3, 6
-"""Servers lost in a row without one answer: then open requests are refused, then the session is."""
+"""Servers lost in a row over requests that none of them answered: then these are refused, then the session is."""
 
 
 def run(home: str, environ: Mapping[str, str], start_daemon: StartDaemon) -> int:
@@ -179,6 +179,8 @@ class Relay:
         self._server = None
         self._answers = _Lines()
         self._to_server.disconnected()
+        if not self._conversation.waiting:
+            return  # a session may outlive any number of daemons that owe it nothing
         self._losses += 1
         if self._losses == _GIVE_UP_REQUESTS:
             self._to_client += b"".join(self._conversation.refuse("The memory service ended three times over this."))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from mcp_server.relay import Relay, _Pipe
 from memory_cache.home import Home
 from tests.daemon.processes import COMMAND, INITIALIZE, PATIENCE, ROOT, Device, Session, alive, eventually
 
@@ -252,6 +253,38 @@ def test_a_request_that_ends_every_server_is_refused_and_the_session_goes_on(
             pass
         daemon.answer(request)
         session.answer("next")
+
+
+def test_a_quiet_session_outlives_any_number_of_daemons() -> None:
+    ends: list[socket.socket] = []
+
+    class Ready:
+        def attempt(self, now: float, *, again: bool, needed: bool) -> socket.socket:
+            ours, theirs = socket.socketpair()
+            theirs.settimeout(PATIENCE)
+            ends.append(theirs)
+            return ours
+
+        def tick(self, now: float) -> None: ...
+        def answered(self, now: float) -> None: ...
+
+    (to_relay, stdin), (stdout, from_relay) = (os.pipe()[::-1], os.pipe())
+    relay = Relay(Ready(), _Pipe(stdin), from_relay)  # type: ignore[arg-type]
+    thread = threading.Thread(target=relay.run, daemon=True)
+    thread.start()
+    for number in range(12):
+        eventually(lambda number=number: len(ends) == number + 1)  # type: ignore[misc]
+        ends[-1].close()
+    eventually(lambda: len(ends) == 13)
+    os.write(to_relay, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert b"ping" in ends[-1].recv(4096)
+    ends[-1].sendall(b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
+    assert b'"id":1' in os.read(stdout, 4096)
+    os.close(to_relay)
+    thread.join(PATIENCE)
+    for descriptor in (stdin, stdout, from_relay):
+        os.close(descriptor)
+    ends[-1].close()
 
 
 def test_a_daemon_that_was_stopped_is_not_missed_before_it_is_needed(device: Device, daemon: FakeDaemon) -> None:
