@@ -156,10 +156,9 @@ def _orphans(connection: sqlite3.Connection, steps: list[Step]) -> dict[str, tup
 
 
 def identity(kind: FileKind, memory_id: str | None, digest: str | None) -> list[str]:
-    """What tells that a file is the same one under another path: its memory id, or else its very bytes."""
-    if kind is FileKind.MEMORY and memory_id is not None:
-        return [f"id {memory_id}"]
-    return [f"{kind} {digest}"] if digest is not None else []
+    """What tells that a file is the same one under another path: its memory id, and its very bytes."""
+    by_id = [f"id {memory_id}"] if kind is FileKind.MEMORY and memory_id is not None else []
+    return by_id + ([f"{kind} {digest}"] if digest is not None else [])
 
 
 __all__ = [

@@ -75,10 +75,8 @@ async def _partner(current: Round, step: Step, content: Content, plan: Plan) -> 
     """The file that this item is, where nothing binds them: made here at the same path, or moved in the storage."""
     if step.file_id is not None or not plan.orphans:
         return step.file_id
-    marks = identity(step.kind, None, content_hash(content.data))
-    if step.kind is FileKind.MEMORY:
-        marks = identity(step.kind, text_format.read(content.data).id, None) + marks
-    for mark in marks:
+    memory_id = text_format.read(content.data).id if step.kind is FileKind.MEMORY else None
+    for mark in identity(step.kind, memory_id, content_hash(content.data)):
         if mark not in plan.orphans:
             continue
         file_id, item_id = plan.orphans[mark]

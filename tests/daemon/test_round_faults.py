@@ -248,3 +248,23 @@ async def test_a_version_that_cannot_be_understood_and_an_edit_are_both_kept(tmp
         assert w.files()[PATH] == memory("two", minutes=1)
         (conflict,) = await b.query("SELECT f.content FROM conflicts JOIN files f USING (file_id)")
         assert b"broken by an editor" in conflict[0]
+
+
+async def test_the_same_bytes_put_back_as_a_new_item_are_the_same_file_even_when_nobody_can_read_them(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as w:
+        a = await w.device("a")
+        await a.write(PATH, memory("one"))
+        await in_step(a)
+        broken = b"---\nid: [\n---\nbroken"
+        w.store.put(PATH, broken)
+        await a.write(PATH, memory("two", minutes=1))
+        a.fail("update", lambda _: AccessDenied("Not now."))
+        await a.round()
+        a.failures.clear()
+        w.store.remove(PATH)
+        w.store.put(PATH, broken)
+        await in_step(a)
+        assert w.files() == {PATH: memory("two", minutes=1)}
+        assert len(w.files("conflicts/")) == 1
