@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from command_line.opened import Work
 
 PRIORITIES = ("high", "normal", "low")
+_LARGEST = 10**9
 
 
 class Commands(Protocol):
@@ -64,11 +65,11 @@ def comma_list(text: str) -> list[str]:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1. Raises: ValueError."""
+    """A whole number of at least 1; beyond all that is counted the largest is as good. Raises: ValueError."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
-    return number
+    return min(number, _LARGEST)
 
 
 def add_scope(parser: argparse.ArgumentParser) -> None:

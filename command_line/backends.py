@@ -30,6 +30,12 @@ def storage_of(home: Home, settings: Settings, environ: Mapping[str, str]) -> St
         raise SettingsError(
             "No storage has been chosen yet.", "`claude-memory up` chooses one by itself, `claude-memory setup` asks."
         )
+    folder = storage.folder() if storage.backend == "folder" else None
+    if folder is not None and home.lies_in(folder):
+        raise SettingsError(
+            f"The storage folder {folder} holds this device's own files, which must not be synced ({home.root}).",
+            "Choose a folder of its own with `claude-memory setup --path …`.",
+        )
     return open_backend(
         storage.backend,
         path=storage.folder(),

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
+from typing import NoReturn
+
+from command_line.failures import USAGE, Failure, report
 
 _MODULES = {
     "up": ("up",),
@@ -46,6 +49,10 @@ def dispatch(arguments: Sequence[str]) -> int:
         parsed = _parser(wanted or list(COMMANDS)).parse_args(arguments)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else 2
+    except _Misused as wrong:
+        usage = Failure("Wrong usage", f"{wrong}.", f"`{wrong.command} --help` shows what can be given.", USAGE)
+        report(usage, as_json="--json" in arguments)
+        return usage.code
     except KeyboardInterrupt:
         return 130
     code: int = parsed.run(parsed)
@@ -74,8 +81,23 @@ def _marker(package: str) -> str:
     )
 
 
+class _Misused(Exception):
+    """Arguments that a command does not take."""
+
+    def __init__(self, command: str, message: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong usage is reported like any other failure."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _Misused(self.prog, message[:1].upper() + message[1:])
+
+
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="claude-memory",
         description="Long-term memory for Claude that follows you from machine to machine.",
         epilog="`claude-memory COMMAND --help` explains a command. Start with `claude-memory up`.",

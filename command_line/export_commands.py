@@ -39,9 +39,13 @@ async def _export(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 def _written(name: str, text: str) -> Path:
+    from memory_cache.errors import InvalidInput
     from memory_cache.settings_file import write_private
 
     path = Path(name).absolute()
+    if path.is_dir() or not path.parent.is_dir():
+        wrong = f"{path} is a folder." if path.is_dir() else f"There is no folder {path.parent}."
+        raise InvalidInput(wrong, "Name a file in a folder that exists.")
     write_private(path, f"{text}\n")
     return path
 

@@ -22,6 +22,7 @@ from memory_cache.home import Home
 from memory_cache.models import Filter, Project, Scope
 
 T = TypeVar("T")
+_CENTURY = 36_500  # days; further back there is nothing, and dates end somewhere
 Work = Callable[[MemoryCache, argparse.Namespace], Awaitable[Answer]]
 
 
@@ -80,5 +81,5 @@ async def filter_of(cache: MemoryCache, args: argparse.Namespace, *, default_all
     else:
         project = await project_of(cache, args.project)
         scope = Scope(project_key=project.key if project else None)
-    since = None if args.since_days is None else datetime.now(UTC) - timedelta(days=args.since_days)
+    since = None if args.since_days is None else datetime.now(UTC) - timedelta(days=min(args.since_days, _CENTURY))
     return Filter(scope=scope, category=args.category, tags=tuple(args.tags or ()), updated_after=since)

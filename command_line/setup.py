@@ -78,6 +78,7 @@ def plan_setup(answers: Answers) -> list[Step]:
     """The changes that these answers ask for, in an order in which each can rely on those before."""
     from command_line import registration, service_install
     from memory_cache import settings as settings_file
+    from memory_cache.errors import SettingsError
     from memory_cache.home import Home, user_home
 
     home = Home.current()
@@ -85,6 +86,8 @@ def plan_setup(answers: Answers) -> list[Step]:
     storage: dict[str, object] = {"backend": answers.backend}
     if answers.backend == "folder" and answers.path is not None:
         folder = answers.path
+        if home.lies_in(folder):
+            raise SettingsError(f"{folder} holds this device's own files ({home.root}).", "Give another folder.")
         storage["path"] = str(folder)
         if not folder.is_dir():
             steps.append(Step(f"create the folder {folder}", lambda: _create(folder)))

@@ -47,7 +47,7 @@ def custom(environ: Mapping[str, str], path: str | None, home_root: Path) -> Pat
         raise InvalidInput(
             f"{folder} itself is too wide.", f"Give a folder of its own, such as {folder / 'ClaudeMemory'}."
         )
-    if folder == home_root or home_root in folder.parents:
+    if folder.is_relative_to(home_root) or home_root.is_relative_to(folder):
         raise InvalidInput(f"{folder} holds this device's cache.", "Give another folder.")
     if not folder.exists() and not folder.parent.is_dir():
         raise InvalidInput(f"{folder.parent} does not exist.", "Create it first, or give another path.")

@@ -216,9 +216,10 @@ class MemoryCache:
     async def purge_trash(self, older_than_days: float) -> int:
         """Drop for good what was deleted before that many days, and outdated revisions; returns how many entries."""
         now = self.now()
+        before = now - timedelta(days=min(older_than_days, 36_500))  # a century: dates end somewhere
 
         def run(c: sqlite3.Connection) -> int:
-            purged = trash.purge(c, now - timedelta(days=older_than_days))
+            purged = trash.purge(c, before)
             revisions.purge(c, now)
             return purged
 

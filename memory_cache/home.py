@@ -57,6 +57,10 @@ class Home:
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:24]
         return Path(f"/tmp/claude-memory-{os.getuid()}") / f"{name}.sock"  # noqa: S108 - made 0700 by `ensure`
 
+    def lies_in(self, folder: Path) -> bool:
+        """Whether this folder, or one below it, is the home: memories must not be kept there."""
+        return self.root.resolve().is_relative_to(folder.resolve())
+
     def ensure(self) -> None:
         """Make the directory, readable by its owner only. Raises: OSError."""
         _private_directory(self.root)

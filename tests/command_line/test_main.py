@@ -58,6 +58,26 @@ def test_wrong_usage_ends_with_two(device: Device) -> None:
         assert ended.returncode == 2, arguments
         assert ended.stderr
         assert "Traceback" not in ended.stderr
+        assert ended.stdout == ""
+        told = run(device, *arguments, "--json")
+        assert told.returncode == 2
+        assert set(json.loads(told.stdout)["error"]) == {"title", "message", "hint"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["list", "--limit", "9" * 20], ["recall", "x", "--since-days", "9" * 9], ["trash", "--purge", "9" * 12]],
+)
+def test_a_number_beyond_all_counting_is_no_fault(device: Device, arguments: list[str]) -> None:
+    assert run(device, *arguments).returncode == 0
+
+
+@pytest.mark.parametrize("place", ["missing/export.json", "."])
+def test_an_export_without_a_place_says_which_one_is_missing(device: Device, tmp_path: Path, place: str) -> None:
+    ended = run(device, "export", "--output", str(tmp_path / place))
+    assert ended.returncode == 2
+    assert str(tmp_path) in ended.stderr
+    assert "Name a file in a folder that exists." in ended.stderr
 
 
 def test_the_version_is_told(device: Device) -> None:

@@ -63,6 +63,19 @@ def desktop(person: Person) -> Path:
     return person.home / ".config" / "Claude" / "claude_desktop_config.json"
 
 
+def test_memories_are_not_kept_around_the_cache(person: Person, tmp_path: Path) -> None:
+    person.environment["CLAUDE_MEMORY_HOME"] = str(tmp_path / "notes" / "device")
+    for folder in (tmp_path / "notes", tmp_path / "notes" / "device"):
+        refused = person.run("setup", "--yes", "--backend", "folder", "--path", str(folder), code=2)
+        assert "holds this device's own files" in refused.stderr
+        assert not (tmp_path / "notes" / "device" / "config.toml").exists()
+        person.run("storage", "custom", str(folder), code=2)
+        person.environment["CLAUDE_MEMORY_STORAGE_PATH"] = str(folder)
+        assert "holds this device's own files" in person.run("sync", code=2).stderr
+        assert not (folder / "devices").exists()
+        del person.environment["CLAUDE_MEMORY_STORAGE_PATH"]
+
+
 def test_a_dry_run_changes_nothing_and_names_every_change(person: Person) -> None:
     done = person.run("setup", "--dry-run", "--desktop", "--service")
     assert person.files() == {}
