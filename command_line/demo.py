@@ -139,7 +139,7 @@ async def _emulator(base: Path) -> AsyncIterator[dict[str, str]]:
                 yield {
                     "CLAUDE_MEMORY_STORAGE_BACKEND": "onedrive",
                     "CLAUDE_MEMORY_GRAPH_URL": found.group(0),
-                    "CLAUDE_MEMORY_GRAPH_TOKEN": "demo-token",
+                    "CLAUDE_MEMORY_GRAPH_TOKEN": "emulator-token",
                 }
             finally:
                 process.terminate()
