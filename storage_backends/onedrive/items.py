@@ -92,7 +92,7 @@ class DriveItem:
             item_id=str(value.get("id", "")),
             name=unicodedata.normalize("NFC", str(value.get("name", ""))),
             parent=str(parent.get("id") or ""),
-            etag=str(value.get("eTag") or value.get("cTag") or ""),
+            etag=str(value.get("eTag") or ""),
             size=int(value.get("size") or 0),
             modified=_modified(value),
             hashes=(file or {}).get("hashes") or {},

@@ -63,7 +63,9 @@ class Notifications:
                 wait = 0.0  # ended in good order: the address is renewed
             except Throttled as error:
                 wait = max(error.retry_after or _PAUSE_MAX, _PAUSE_MAX)
-            except (LoginRequired, PermanentError):
+            except LoginRequired:
+                wait = _PAUSE_MAX  # asks nobody until somebody has logged in
+            except PermanentError:
                 wait = _REFUSED
             except StorageError:
                 wait = pause
