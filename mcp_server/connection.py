@@ -5,6 +5,7 @@ The SDK serves stdio and HTTP only. Serving any other stream takes one name that
 with a clear message when an upgrade moves it.
 """
 
+import json
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -17,6 +18,7 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from mcp_server.changes import announce_changes
 from mcp_server.factory import create_server
@@ -80,7 +82,8 @@ async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> 
 
         async def pass_in() -> None:
             async with to_server:
-                async for item in incoming:
+                async for received in incoming:
+                    item = _readable(received)
                     waiting.came_in(item)
                     await to_server.send(item)
                 with anyio.move_on_after(DRAIN_SECONDS):
@@ -193,6 +196,18 @@ def _parsed(line: bytes) -> SessionMessage | Exception:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
         return error
+
+
+def _readable(item: SessionMessage | Exception) -> SessionMessage | Exception:
+    """Half of a surrogate pair (`"\\ud83d"`: a text cut in the middle of an emoji) becomes U+FFFD. It is JSON that the
+    strict parser refuses, and a request that is not read is never answered."""
+    if not isinstance(item, ValidationError) or item.errors()[0]["type"] != "json_invalid":
+        return item
+    try:
+        text = json.dumps(json.loads(item.errors()[0]["input"]), ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        return item
+    return _parsed(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
 
 
 async def _lines(reader: ByteReader, initial: bytes) -> AsyncIterator[bytes]:

@@ -16,6 +16,7 @@ from memory_cache.errors import AmbiguousId, InvalidInput
 from memory_cache.hashing import content_hash
 from memory_cache.models import Conflict
 from memory_cache.problems import Code
+from memory_cache.search.filters import beginning_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def find(connection: sqlite3.Connection, text: str) -> tuple[int, Conflict]:
     wanted = text.strip()
     rows = connection.execute(
         f"{_SELECT} WHERE ?1 <> '' AND (c.id LIKE ?2 ESCAPE '\\' OR c.memory_id LIKE ?2 ESCAPE '\\') ORDER BY c.id",
-        (wanted, re.sub(r"([%_\\])", r"\\\1", wanted) + "%"),
+        (wanted, beginning_with(wanted)),
     ).fetchall()
     exact = [row for row in rows if row["id"] == wanted] or rows
     if not exact:

@@ -5,7 +5,6 @@ Whether documents are synced like memories or stay on this device is a setting (
 """
 
 import json
-import re
 import sqlite3
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
 from memory_cache.models import Record
 from memory_cache.private import strip_private
 from memory_cache.search import text
+from memory_cache.search.filters import beginning_with
 from memory_cache.search.query import wanted_terms
 
 MAX_DOCUMENT_BYTES = 1_000_000
@@ -265,7 +265,7 @@ def _named(connection: sqlite3.Connection, text_id: str) -> sqlite3.Row:
             f"{text_id.strip()!r} is too short for the id of a document.",
             f"Give at least {SHORTEST_PREFIX} characters of it; search_documents shows ids.",
         )
-    pattern = re.sub(r"([%_\\])", r"\\\1", wanted) + "%"
+    pattern = beginning_with(wanted)
     rows = connection.execute(
         f"SELECT {_COLUMNS} {_FROM} WHERE d.id LIKE ? ESCAPE '\\' ORDER BY d.id, d.file_id LIMIT 20", (pattern,)
     ).fetchall()

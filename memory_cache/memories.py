@@ -3,7 +3,6 @@
 import base64
 import binascii
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from datetime import datetime
 from memory_cache.clock import from_text, to_text
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
 from memory_cache.models import Filter, Memory, Page
-from memory_cache.search.filters import conditions
+from memory_cache.search.filters import beginning_with, conditions
 
 SHORTEST_PREFIX = 4
 
@@ -81,7 +80,7 @@ def check_prefix(wanted: str) -> None:
 
 
 def _beginning_with(connection: sqlite3.Connection, prefix: str) -> list[sqlite3.Row]:
-    pattern = re.sub(r"([%_\\])", r"\\\1", prefix) + "%"
+    pattern = beginning_with(prefix)
     rows = connection.execute(
         "SELECT id, file_id FROM memories WHERE id LIKE ? ESCAPE '\\' ORDER BY id LIMIT 11", (pattern,)
     ).fetchall()

@@ -8,7 +8,6 @@ alike to unites them in the older one, occurrences and all; a device that adds t
 back with occurrences that have the same ids, and is united again.
 """
 
-import re
 import sqlite3
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +20,7 @@ from memory_cache.paths import valid_category
 from memory_cache.pattern_file import Occurrence, PatternFile, decode, encode, new_id, occurrence
 from memory_cache.pattern_similarity import SAME_PATTERN, Profile, relevance, similarity
 from memory_cache.private import strip_private
+from memory_cache.search.filters import beginning_with
 
 MATURE_COUNT = 3
 SHORTEST_PREFIX = 4
@@ -198,7 +198,7 @@ def find(connection: sqlite3.Connection, text: str) -> int:
         raise InvalidInput(
             f"{text.strip()!r} is too short for the id of a pattern.", f"Give at least {SHORTEST_PREFIX} characters."
         )
-    pattern = re.sub(r"([%_\\])", r"\\\1", wanted) + "%"
+    pattern = beginning_with(wanted)
     rows = connection.execute(
         "SELECT file_id, id, description FROM patterns WHERE id LIKE ? ESCAPE '\\' ORDER BY id LIMIT 11", (pattern,)
     ).fetchall()

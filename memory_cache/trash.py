@@ -3,7 +3,6 @@
 The storage itself holds only what is alive. An entry is the whole file, byte for byte.
 """
 
-import re
 import sqlite3
 from datetime import datetime
 
@@ -12,6 +11,7 @@ from memory_cache.clock import from_text, to_text
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
 from memory_cache.models import TrashEntry
 from memory_cache.revisions import Cause
+from memory_cache.search.filters import beginning_with
 
 
 def keep(connection: sqlite3.Connection, file_id: int, cause: Cause) -> None:
@@ -86,11 +86,10 @@ def find(connection: sqlite3.Connection, text: str) -> tuple[int, str]:
 
     Raises: UnknownMemory, AmbiguousId.
     """
-    pattern = re.sub(r"([%_\\])", r"\\\1", text) + "%"
     rows = connection.execute(
         "SELECT max(trash_id) AS trash_id, memory_id, title FROM trash WHERE memory_id LIKE ? ESCAPE '\\'"
         " GROUP BY memory_id ORDER BY 1 DESC",
-        (pattern,),
+        (beginning_with(text),),
     ).fetchall()
     exact = [row for row in rows if row["memory_id"] == text] or rows
     if not exact:

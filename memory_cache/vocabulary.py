@@ -1,11 +1,11 @@
 """What memories are filed under: projects, categories, tags, ids. For completion, and to know a project by its name."""
 
-import re
 import sqlite3
 
 from memory_cache.clock import from_text
 from memory_cache.models import Project, Record
 from memory_cache.project import from_remote, key_of
+from memory_cache.search.filters import beginning_with
 
 
 class FiledProject(Record):
@@ -64,7 +64,7 @@ def categories(connection: sqlite3.Connection, beginning: str, limit: int) -> li
     rows = connection.execute(
         "SELECT category FROM memories WHERE category LIKE ? ESCAPE '\\' GROUP BY category"
         " ORDER BY count(*) DESC, category LIMIT ?",
-        (_pattern(beginning), limit),
+        (beginning_with(beginning.strip()), limit),
     )
     return [row[0] for row in rows]
 
@@ -74,7 +74,7 @@ def tags(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str
     rows = connection.execute(
         "SELECT tag_key FROM memory_tags WHERE tag_key LIKE ? ESCAPE '\\' GROUP BY tag_key"
         " ORDER BY count(*) DESC, tag_key LIMIT ?",
-        (_pattern(beginning.casefold()), limit),
+        (beginning_with(beginning.strip().casefold()), limit),
     )
     return [row[0] for row in rows]
 
@@ -84,7 +84,7 @@ def ids(connection: sqlite3.Connection, beginning: str, limit: int) -> list[str]
     rows = connection.execute(
         "SELECT id FROM memories WHERE id LIKE ?1 ESCAPE '\\' OR (?2 <> '' AND title LIKE '%' || ?1 ESCAPE '\\')"
         " ORDER BY updated DESC, id LIMIT ?3",
-        (_pattern(beginning), beginning, limit),
+        (beginning_with(beginning.strip()), beginning, limit),
     )
     return [row[0] for row in rows]
 
@@ -94,13 +94,9 @@ def document_ids(connection: sqlite3.Connection, beginning: str, limit: int) -> 
     rows = connection.execute(
         "SELECT id FROM documents WHERE id LIKE ?1 ESCAPE '\\' OR (?2 <> '' AND title LIKE '%' || ?1 ESCAPE '\\')"
         " GROUP BY id ORDER BY max(updated) DESC, id LIMIT ?3",
-        (_pattern(beginning), beginning, limit),
+        (beginning_with(beginning.strip()), beginning, limit),
     )
     return [row[0] for row in rows]
-
-
-def _pattern(beginning: str) -> str:
-    return re.sub(r"([%_\\])", r"\\\1", beginning.strip()) + "%"
 
 
 def category_counts(connection: sqlite3.Connection, project_key: str) -> dict[str, int]:

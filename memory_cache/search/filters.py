@@ -1,5 +1,6 @@
 """`Filter` as SQL conditions on `memories AS m`, applied before any limit."""
 
+import re
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -65,3 +66,9 @@ def hidden(filter_: Filter, now: datetime) -> tuple[str, tuple[Parameter, ...]]:
     if filter_.with_expired:
         return "SELECT NULL WHERE 0", ()
     return "SELECT file_id FROM memories WHERE expires_at <= ?", (timestamp(now),)
+
+
+def beginning_with(text: str) -> str:
+    """The pattern for `LIKE ? ESCAPE '\\'` that finds what begins with this text, at most its first 5,000 characters:
+    SQLite refuses patterns of 50,000 bytes and more."""
+    return re.sub(r"([%_\\])", r"\\\1", text[:5000]) + "%"

@@ -152,6 +152,12 @@ async def test_lines_that_are_no_messages_do_not_end_the_session(world: World) -
         assert "No memories found" in await peer.text(1)
 
 
+async def test_a_text_cut_in_the_middle_of_an_emoji_is_stored_and_answered(world: World) -> None:
+    async with connected(world) as peer:
+        await peer.send(call(1, "remember", modern=True, category="learning", content="cut here: \ud83d"))
+        assert "Remembered: cut here: \ufffd" in await peer.text(1)
+
+
 async def test_a_message_in_many_pieces_is_one_message(world: World) -> None:
     async with connected(world) as peer:
         for byte in lines(call(1, "remember", modern=True, category="learning", content="日本語 in pieces")):

@@ -73,7 +73,7 @@ async def test_two_processes_write_to_one_cache_at_once(tmp_path: Path) -> None:
 
 
 def test_every_byte_on_stdout_is_a_message_and_a_pipe_gets_its_answers(tmp_path: Path) -> None:
-    requests = [call(number, "remember", category="learning", content=f"note {number}") for number in range(2, 12)]
+    requests = [call(number, "remember", category="learning", content=f"no {number} \ud83d") for number in range(2, 12)]
     # The server needs nothing of the daemon, the storage or the login.
     watch = SERVE.replace("sys.exit(", "code = (") + (
         "\nfound = {name.split('.')[0] for name in sys.modules}"

@@ -130,8 +130,9 @@ async def test_ids_that_name_no_single_memory(claude: Claude, tool: str) -> None
     await claude.remember("text")
     assert "too short" in await claude.fails(tool, id="ab", **more)
     assert "empty" in await claude.fails(tool, id="", **more)
-    unknown = await claude.fails(tool, id="ffffffff-0000-4000-8000-000000000000", **more)
-    assert "list or recall" in unknown or "trash" in unknown
+    for wanted in ("ffffffff-0000-4000-8000-000000000000", "f" * 100_000):
+        unknown = await claude.fails(tool, id=wanted, **more)
+        assert "list or recall" in unknown or "trash" in unknown
 
 
 async def test_an_ambiguous_prefix_names_the_candidates(claude: Claude, world: World) -> None:
