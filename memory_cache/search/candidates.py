@@ -95,6 +95,9 @@ def by_meaning(
 def passing(connection: sqlite3.Connection, file_ids: Iterable[int], conditions: Conditions) -> list[int]:
     """Those that meet the conditions, in the given order."""
     wanted = list(file_ids)
+    if conditions.hidden is not None:
+        left_out = {row[0] for row in connection.execute(*conditions.hidden)}
+        return [file_id for file_id in wanted if file_id not in left_out]
     cursor = connection.execute(
         f"SELECT m.file_id FROM memories m WHERE m.file_id IN (SELECT value FROM json_each(?)) AND {conditions.sql}",
         (json.dumps(wanted), *conditions.values),

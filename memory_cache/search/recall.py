@@ -188,6 +188,7 @@ def _measured(asker: _Asker, closely: int) -> tuple[list[Measured], int, Callabl
             float(total[place]),
         )
         for place in order
+        if int(pool.file_ids[place]) in facts  # what is indexed without being there is never worth an error
     ]
     return measured, len(matches), pool.terms_of
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "static-fit256"
 DIMENSIONS = 256
+_WORD_DIMENSIONS = 128  # principal components; the other half costs as much and adds nothing to single words
 _LONGEST_TEXT = 60_000  # characters
 _MOST_PIECES = 400  # distinct; the match by words looks at no more of a long memory
 
@@ -29,7 +30,7 @@ class Table:
 
     rows: "npt.NDArray[np.int8]"
     scale: "Floats"
-    unit: "Floats"  # per row: 1 / norm of the int8 row
+    unit: "Floats"  # per row: 1 / norm of the dimensions that words are compared by
 
     def embed(self, pieces: list[int]) -> "Floats | None":
         """The vector of length 1 of a text given as pieces; None for no pieces."""
@@ -45,13 +46,14 @@ class Table:
         """Cosine of each word (row) with each piece (column), at least 0."""
         import numpy as np
 
-        vectors = np.zeros((len(words), DIMENSIONS), np.float32)
+        vectors = np.zeros((len(words), _WORD_DIMENSIONS), np.float32)
         for index, word in enumerate(words):
             vector = self.embed([piece for part in wordpiece.words(word, split_identifiers=False)
                                  for piece in wordpiece.pieces(part)])  # fmt: skip
             if vector is not None:
-                vectors[index] = vector
-        rows = self.rows[pieces].astype(np.float32)
+                part = vector[:_WORD_DIMENSIONS]
+                vectors[index] = part / (np.linalg.norm(part) or 1.0)
+        rows = self.rows[pieces, :_WORD_DIMENSIONS].astype(np.float32)
         similar: Floats = np.maximum(vectors @ rows.T, 0.0) * self.unit[pieces]
         return similar
 
@@ -68,7 +70,7 @@ def table() -> Table:
         scale = np.load(path)
     unit = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), 4096):
-        block = rows[start : start + 4096].astype(np.float32)
+        block = rows[start : start + 4096, :_WORD_DIMENSIONS].astype(np.float32)
         unit[start : start + 4096] = 1.0 / np.maximum(np.sqrt(np.einsum("ij,ij->i", block, block)), 1e-6)
     return Table(rows, scale, unit)
 
