@@ -98,7 +98,7 @@ class FolderStorage:
             await self._write(self._waiting.close)
 
     async def scope(self) -> str:
-        real = await self._look(self._state.root.real_path)
+        real = await self._look(self._state.real_path)
         return "folder:" + normalize("NFC", os.path.normcase(real))
 
     async def changes(self, cursor: str | None) -> Changes:

@@ -44,6 +44,12 @@ class State:
         self._name = secrets.token_hex(6)
         self._looked_at = 0.0
 
+    def real_path(self) -> str:
+        """The root's path without links. A round asks for it first: it must not fail for ever on a replaced root."""
+        with self.lock:
+            self._accept_root()
+            return self.root.real_path()
+
     def page(self, cursor: str | None, hints: set[str] | None) -> Changes:
         """See `StorageBackend.changes`. `hints`: as for `refresh`."""
         with self.lock:

@@ -1,6 +1,7 @@
 """Sync rounds over a real directory that people and sync clients write into: slower than the simulation, and real."""
 
 import random
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -117,6 +118,23 @@ async def test_a_folder_that_vanishes_or_is_suddenly_empty_deletes_and_writes_no
         assert (report.deleted, report.conflicts, report.pending) == (0, 0, 0)
         assert len(await texts(database)) == 4
         assert marks_of(*on_disk(root).values()) == set()
+
+
+async def test_a_folder_brought_back_from_a_backup_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    async with devices(tmp_path, 1) as (root, [(database, engine)]):
+        for number in range(3):
+            await put(database, path_of(number), memory("x", number=number))
+        await engine.round()
+        shutil.copytree(root, tmp_path / "backup")
+        await put(database, path_of(9), memory("y", number=9))
+        await engine.round()
+        before = await texts(database)
+        shutil.rmtree(root)
+        (tmp_path / "backup").rename(root)
+        for _ in range(4):
+            await engine.round()
+        trashed = await database.read(lambda c: [row[0] for row in c.execute("SELECT content FROM trash")])
+        assert set(before.values()) - {*(await texts(database)).values(), *trashed} == set()
 
 
 async def test_an_idle_folder_costs_one_look(tmp_path: Path) -> None:

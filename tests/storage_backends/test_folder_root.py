@@ -84,10 +84,12 @@ async def test_another_full_folder_in_its_place_is_enumerated_anew(tmp_path: Pat
     root = tmp_path / "root"
     async with storage(root) as device:
         await device.create("a.md", b"x")
+        scope = await device.scope()
         view = await View().follow(device)
         root.rename(tmp_path / "away")
         shutil.copytree(tmp_path / "away", root)
         (root / "b.md").write_bytes(b"x")
+        assert await device.scope() == scope  # what a round asks first
         with pytest.raises(CursorExpired):
             await device.changes(view.cursor)
         assert (await View().follow(device)).paths == {"a.md", "b.md"}
