@@ -46,6 +46,7 @@ class Facts:
     storage_free: int | None = None
     open_to_others: Sequence[str] = ()
     problems: Sequence[tuple[str, str, str]] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     conflicts: int = 0
     health_state: str = "never"
     last_round: datetime | None = None
@@ -139,6 +140,14 @@ def files(facts: Facts) -> list[Check]:
         )
         for path, code, message in broken
     ]  # fmt: skip
+
+
+def left_out(facts: Facts) -> list[Check]:
+    """Which entries of the storage folder can be no memories, whatever is in them?"""
+    return [
+        Check("file", WARNING, f"{path} is left out: {reason}", "Give it another name, or put the file itself there.")
+        for path, reason in facts.left_out.items()
+    ]
 
 
 def conflicts(facts: Facts) -> Check:
@@ -236,6 +245,6 @@ def judge(facts: Facts) -> list[Check]:
     """All answers, in the order in which they are shown."""
     return [
         settings(facts), daemon(facts), cache(facts), storage(facts), *onedrive(facts), *two_syncers(facts),
-        in_step(facts), *files(facts), conflicts(facts), clock(facts), *room(facts), *permissions(facts),
-        *devices(facts), *captured(facts), *clients(facts),
+        in_step(facts), *files(facts), *left_out(facts), conflicts(facts), clock(facts), *room(facts),
+        *permissions(facts), *devices(facts), *captured(facts), *clients(facts),
     ]  # fmt: skip

@@ -27,6 +27,8 @@ from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.errors import MemoryCacheError
 from memory_cache.home import Home, onedrive_roots, user_home
 from memory_cache.settings import Settings
+from storage_backends.errors import StorageError
+from storage_backends.folder import FolderStorage
 
 
 def examine(home: Home, environ: Mapping[str, str] = os.environ) -> list[Check]:
@@ -107,6 +109,17 @@ def _look_at_storage(home: Home, settings: Settings, environ: Mapping[str, str],
         return
     facts.storage_free = _free(folder)
     facts.storage_writable, facts.clock_skew = _write_probe(folder)
+    try:
+        facts.left_out = anyio.run(_left_out, folder)
+    except StorageError as error:
+        facts.storage_problem = (error.message, error.hint)
+
+
+async def _left_out(folder: Path) -> dict[str, str]:
+    """Links, names that are no text, and the like: where memories lie, each with the reason."""
+    async with FolderStorage(folder) as storage:
+        await storage.changes(None)
+        return {path: reason for path, reason in storage.skipped.items() if path.startswith("memories/")}
 
 
 def _write_probe(folder: Path) -> tuple[bool, float | None]:

@@ -46,6 +46,7 @@ CASES: list[tuple[dict[str, Any], str, str, str]] = [
         WARNING,
         "Two files carry the id",
     ),
+    ({"left_out": {"memories/l.md": "a symbolic link"}}, "file", WARNING, "is left out"),
     ({"conflicts": 2}, "conflicts", WARNING, "conflicts are open"),
     ({"clock_skew": -90.0}, "clock", WARNING, "The clock is"),
     ({"home_free": 1_000_000}, "disk space", WARNING, "MB are free"),
@@ -100,6 +101,17 @@ class Device:
 @pytest.fixture
 def device(tmp_path: Path) -> Device:
     return Device(tmp_path)
+
+
+def test_what_can_be_no_memory_is_named(device: Device) -> None:
+    place = device.folder / "memories"
+    place.mkdir()
+    (place / "whole.md").write_text("read")
+    (place / "link.md").symlink_to(place / "whole.md")
+    (place / "a\\b.md").write_text("not read")
+    named = [check["message"] for check in device.run("doctor", codes=(0, 1))["checks"] if check["name"] == "file"]
+    assert len(named) == 2
+    assert any("link.md is left out: a symbolic link" in message for message in named)
 
 
 def test_repair_settles_duplicate_ids_and_touches_no_other_line(device: Device) -> None:
