@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from memory_cache.cache import MemoryCache
     from memory_cache.models import Conflict
 
+_HOW = "Give --keep mine, theirs or both, or --edit, or the merged text on standard input."
+
 
 def register(commands: Commands) -> None:
     """Add the command and its own commands; `conflicts` alone lists."""
@@ -32,8 +34,8 @@ async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
     conflicts = await cache.conflicts()
     lines = [
-        f"{conflict.id}  {day(conflict.at)}  {one_line(conflict.device or '?')}  {one_line(conflict.title)}"
-        for conflict in conflicts
+        f"{each.id}  {day(each.at)}  {one_line(each.device or 'unknown device')}  {one_line(each.title)}"
+        for each in conflicts
     ]
     return Answer(
         {"conflicts": [conflict_json(conflict) for conflict in conflicts]}, "\n".join(lines) or "No open conflicts."
@@ -73,11 +75,11 @@ def _merged_by_hand(args: argparse.Namespace) -> str | None:
     if args.edit:
         return hand_merge.edited(opened.call(lambda cache: _find(cache, args.id)))
     if sys.stdin.isatty():
-        raise InvalidInput(
-            "How to settle the conflict was not said.",
-            "Give --keep mine, theirs or both, or --edit, or the merged text on standard input.",
-        )
-    return hand_merge.without_markers(standard_input())
+        raise InvalidInput("How to settle the conflict was not said.", _HOW)
+    text = standard_input()
+    if not text.strip():
+        raise InvalidInput("How to settle the conflict was not said, and standard input is empty.", _HOW)
+    return hand_merge.without_markers(text)
 
 
 async def _find(cache: "MemoryCache", text: str) -> "Conflict":

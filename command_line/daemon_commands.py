@@ -30,8 +30,9 @@ def register(commands: Commands) -> None:
     add_command(actions, "status", status, "whether the daemon runs")
     parser = add_command(actions, "install", install, "run the daemon as a service of this user")
     parser.add_argument(
-        "--print", dest="shown", choices=("systemd", "launchd", "windows"), help="print the definition, install nothing"
-    )
+        "--print", dest="shown", nargs="?", const="here", choices=("here", "systemd", "launchd", "windows"),
+        help="print the definition (of this platform or another one), install nothing",
+    )  # fmt: skip
     add_command(actions, "uninstall", uninstall, "remove the service")
 
 
@@ -189,9 +190,10 @@ def install(args: argparse.Namespace) -> int:
 
     home = Home.current()
     if args.shown:
-        definition = service_install.definition(args.shown, home)
-        text = definition.decode("utf-16" if args.shown == "windows" else "utf-8")
-        _show(args, {"manager": args.shown, "definition": text}, text.rstrip("\n"))
+        manager = service_install.manager() if args.shown == "here" else args.shown
+        definition = service_install.definition(manager, home)
+        text = definition.decode("utf-16" if manager == "windows" else "utf-8")
+        _show(args, {"manager": manager, "definition": text}, text.rstrip("\n"))
         return 0
     home.ensure()
     notes = service_install.install(home)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from command_line import service_units
+from command_line import daemon_client, service_units
 from command_line.errors import CommandFailed
 from command_line.service_units import LAUNCHD_LABEL, SYSTEMD_UNIT, WINDOWS_TASK, Manager
 from memory_cache.home import Home, user_home
@@ -74,10 +74,15 @@ def install(home: Home) -> list[str]:
     except OSError as error:
         raise CommandFailed("Cannot install", f"{target} cannot be written: {error.strerror}.") from error
     done = [f"Wrote {target}."]
-    for command in _start_commands(kind, target):
+    commands = _start_commands(kind, target)
+    for number, command in enumerate(commands):
+        if command is commands[-1]:
+            daemon_client.stop(home)  # one that was started by hand would keep the service's from running
         problem = _run(command)
         if problem:
-            done.append(f"`{' '.join(command)}` did not work ({problem}). Run it yourself after the next login.")
+            left = ", ".join(f"`{' '.join(each)}`" for each in commands[number:])
+            done.append(f"`{' '.join(command)}` did not work ({problem}). Run yourself after the next login: {left}.")
+            done.append("Until then `claude-memory daemon start` starts the daemon.")
             return done
     done.append("The daemon runs now and starts with every login.")
     if kind == "systemd":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from memory_cache.models import SyncHealth
     from memory_cache.settings import Settings
 
+STATES = {"never": "not looked at yet", "not-set-up": "not set up"}
+
 
 def register(commands: Commands) -> None:
     """Add the command."""
@@ -126,11 +128,12 @@ async def _project() -> dict[str, Any] | None:
 def in_words(status: dict[str, Any]) -> str:
     """The status in a few lines."""
     daemon, storage, sync, cache = status["daemon"], status["storage"], status["sync"], status["cache"]
+    last = f"last {sync['last']}" if sync["last"] else "not yet"
     lines = [
-        f"storage   {storage['root'] or storage['backend']}: {storage['state']}",
+        f"storage   {storage['root'] or storage['backend']}: {STATES.get(storage['state'], storage['state'])}",
         f"daemon    {'running, process ' + str(daemon['pid']) if daemon['running'] else 'not running'}",
         f"memories  {cache['memories']}, {cache['trash']} in the trash, {cache['expired']} expired",
-        f"sync      last {sync['last'] or 'never'}, {sync['pending']} pending, {sync['held']} held",
+        f"sync      {last}, {sync['pending']} pending, {sync['held']} held",
     ]
     if storage.get("message"):
         lines.insert(1, f"          {storage['message']} {storage.get('hint', '')}".rstrip())
@@ -143,9 +146,12 @@ def in_words(status: dict[str, Any]) -> str:
     if status["project"]:
         lines.append(f"project   {status['project']['name']} ({status['project']['id']})")
     for device in status["devices"]:
-        own = " (this device)" if device.get("id") == status["device"]["id"] else ""
+        if device.get("id") == status["device"]["id"]:
+            # Its own note is as old as the note of any other device; what is true now stands above.
+            lines.append(f"device    {device.get('name')} (this device)")
+            continue
         lines.append(
-            f"device    {device.get('name')}{own}: last round {device.get('last_round')}, "
+            f"device    {device.get('name')}: told at {device.get('last_round')}, "
             f"{device.get('pending', 0)} pending, {device.get('conflicts', 0)} conflicts"
         )
     return "\n".join(lines)

@@ -127,7 +127,8 @@ async def _stats(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     for name, value in statistics.model_dump(mode="json").items():
         label = name.replace("_", " ")
         if isinstance(value, dict):
-            shown = [f"{one_line(str(key)) or 'global'} {count}" for key, count in list(value.items())[:20]]
+            unit = " days" if name == "updated_within" else ""
+            shown = [f"{one_line(str(key)) or 'global'}{unit} ({count})" for key, count in list(value.items())[:20]]
             lines.append(f"{label}: {', '.join(shown) or '–'}")
         else:
             lines.append(f"{label}: {'–' if value is None else value}")

@@ -177,21 +177,26 @@ def _panel(status: dict[str, Any], connect: str, service: "Service") -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from command_line.status_command import STATES
+
     storage, sync, cache = status["storage"], status["sync"], status["cache"]
     table = Table.grid(padding=(0, 2))
     good = storage["state"] == "ok"
-    state = "syncing" if service.sync.running else storage["state"]
+    state = "syncing" if service.sync.running else STATES.get(storage["state"], storage["state"])
     table.add_row(Text("storage", "dim"), Text(storage["root"] or storage["backend"]))
     table.add_row(Text("state", "dim"), Text(state, "green" if good else "yellow"))
     if storage.get("message"):
         table.add_row("", Text(f"{storage['message']} {storage.get('hint', '')}".strip(), "yellow"))
     table.add_row(Text("memories", "dim"), Text(f"{cache['memories']}, {cache['trash']} in the trash"))
-    table.add_row(Text("pending", "dim"), Text(f"{sync['pending']}, {sync['held']} held, last sync {sync['last']}"))
+    last = sync["last"] or "not yet"
+    table.add_row(Text("pending", "dim"), Text(f"{sync['pending']}, {sync['held']} held, last sync {last}"))
     conflicts = status["conflicts"]
     table.add_row(Text("conflicts", "dim"), Text(str(conflicts), "yellow" if conflicts else ""))
     table.add_row(Text("sessions", "dim"), Text(str(service.sessions.count)))
     for device in status["devices"]:
-        table.add_row(Text("device", "dim"), Text(f"{device.get('name')}, last round {device.get('last_round')}"))
-    hint = Text("Connect Claude Code:", "dim")
+        own = device.get("id") == status["device"]["id"]
+        told = "this device" if own else f"told at {device.get('last_round')}"
+        table.add_row(Text("device", "dim"), Text(f"{device.get('name')}, {told}"))
+    hint = Text("Ctrl-C ends the daemon. Connect Claude Code:", "dim")
     # Not in the panel: a border would end up in what people copy.
     return Group(Panel(table, title="claude-memory", title_align="left"), hint, Text(connect, "bold", no_wrap=False))

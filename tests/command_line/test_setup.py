@@ -100,6 +100,19 @@ def test_setup_and_uninstall_leave_nothing_but_memories(person: Person) -> None:
     assert ["mcp", "remove", "--scope", "user", "memory"] in person.calls()
 
 
+def test_without_a_service_manager_setup_says_how_the_daemon_starts(person: Person) -> None:
+    said = person.run("setup", "--yes", "--path", str(person.home / "notes"), "--service").stdout
+    assert "systemctl --user enable --now" in said
+    assert "claude-memory daemon start" in said
+
+
+def test_a_service_definition_is_printed_for_this_platform_and_others(person: Person) -> None:
+    assert "[Service]" in person.run("daemon", "install", "--print").stdout
+    assert "<plist" in person.run("daemon", "install", "--print", "launchd").stdout
+    assert "<Task" in person.run("daemon", "install", "--print", "windows").stdout
+    assert person.files() == {}
+
+
 def test_setup_twice_is_setup_once(person: Person) -> None:
     person.run("setup", "--yes", "--path", str(person.home / "notes"))
     first = person.files()
