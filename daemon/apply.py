@@ -5,7 +5,7 @@ or did is recorded here. Every function may be run again: a killed daemon repeat
 """
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -21,6 +21,7 @@ from memory_cache.errors import InvalidInput
 from memory_cache.files import FileRecord
 from memory_cache.hashing import content_hash
 from memory_cache.models import FileKind
+from memory_cache.remote_tree import RemoteState
 from memory_cache.revisions import Cause
 from storage_backends.base import Content, Item
 
@@ -78,6 +79,27 @@ def settle(connection: sqlite3.Connection, arrival: Arrival, device: Device, at:
         _take(connection, item, data, None, at)
         return Outcome.DOWNLOADED
     return _merge(connection, record, base, arrival.content, device, at)
+
+
+def bound_elsewhere(
+    connection: sqlite3.Connection, content: Content, memory_id: str | None
+) -> list[tuple[int, str | None]]:
+    """Files bound to another item that is this one by its memory id, or by path and bytes: (file id, item id)."""
+    rows = connection.execute(
+        "SELECT f.file_id, f.item_id FROM memories m JOIN files f USING (file_id)"
+        " WHERE m.written_id = ?1 AND f.item_id IS NOT NULL AND f.item_id <> ?2"
+        " UNION SELECT file_id, item_id FROM files"
+        " WHERE path = ?3 AND base_hash = ?4 AND item_id IS NOT NULL AND item_id <> ?2 ORDER BY 1",
+        (memory_id, content.item.item_id, content.item.path, content_hash(content.data)),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def note_absent(connection: sqlite3.Connection, item_id: str | None, version: str | None = None) -> None:
+    """The storage was asked for the item and has it no more (`version`: as long as it is noted at this one)."""
+    known = remote_tree.divergence(connection, None, item_id).remote
+    if known is not None and known.state is RemoteState.PRESENT and version in (None, known.version):
+        remote_tree.store(connection, replace(known, state=RemoteState.ABSENT))
 
 
 def _partner(connection: sqlite3.Connection, arrival: Arrival) -> FileRecord | None:

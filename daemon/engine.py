@@ -13,6 +13,7 @@ does not hold, so a round may be killed at any moment and the next one goes on.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from daemon import (
@@ -117,7 +118,7 @@ class SyncEngine:
         steps = tuple(step for step in plan.steps if step.key not in current.failed)
         if current.uploads_paused:
             steps = tuple(step for step in steps if not isinstance(step.action, (Create, Update)))
-        return Plan(steps, plan.orphans)
+        return replace(plan, steps=steps)
 
     async def _carry_out(self, current: Round, plan: Plan) -> None:
         self._active = self._active or any(step.kind is not FileKind.DEVICE for step in plan.steps)

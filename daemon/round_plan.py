@@ -63,11 +63,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All steps of one pass, in order. `orphans`: files whose item is missing or that have none yet, by what
-    would show that a new item is theirs."""
+    """All steps of one pass, in order.
+
+    Attributes:
+        orphans: files whose item is missing or that have none yet, by what would show that a new item is theirs.
+        first: this device has nothing of the storage yet, so no new item can be one that it knows.
+    """
 
     steps: tuple[Step, ...] = ()
     orphans: dict[str, tuple[int, str | None]] = field(default_factory=dict)
+    first: bool = False
 
     def of(self, *actions: type[Action]) -> list[Step]:
         """The steps with one of these actions."""
@@ -102,7 +107,8 @@ def make_plan(connection: sqlite3.Connection, own_note: str, *, case_sensitive: 
             steps.append(_step(pair.file, None, _action(pair.file, None, own_note)))
     steps = [step for step in steps if not isinstance(step.action, Nothing)]
     steps.sort(key=lambda step: (_ORDER.get(step.kind, 9), step.path, step.file_id or 0))
-    return Plan(tuple(steps), _orphans(connection, steps))
+    known = connection.execute("SELECT 1 FROM files WHERE kind = 'memory' AND item_id IS NOT NULL LIMIT 1").fetchone()
+    return Plan(tuple(steps), _orphans(connection, steps), first=known is None)
 
 
 def _action(file: FileRecord, item: RemoteItem | None, own_note: str) -> Action:

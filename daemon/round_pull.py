@@ -1,7 +1,6 @@
 """The storage's changes come in: read a few files at a time, record them in transactions of many."""
 
 import sqlite3
-from dataclasses import replace
 
 from daemon import apply
 from daemon.apply import Arrival, Outcome
@@ -13,7 +12,6 @@ from memory_cache import remote_tree, text_format
 from memory_cache.hashing import content_hash
 from memory_cache.models import FileKind
 from memory_cache.paths import in_scope
-from memory_cache.remote_tree import RemoteState
 from storage_backends.base import Content
 from storage_backends.errors import NotFound, StorageError
 
@@ -73,25 +71,30 @@ async def _read(current: Round, step: Step, plan: Plan) -> Arrival | None:
 
 async def _partner(current: Round, step: Step, content: Content, plan: Plan) -> int | None:
     """The file that this item is, where nothing binds them: made here at the same path, or moved in the storage."""
-    if step.file_id is not None or not plan.orphans:
+    if step.file_id is not None or (plan.first and not plan.orphans):
         return step.file_id
     memory_id = text_format.read(content.data).id if step.kind is FileKind.MEMORY else None
-    for mark in identity(step.kind, memory_id, content_hash(content.data)):
-        if mark not in plan.orphans:
-            continue
-        file_id, item_id = plan.orphans[mark]
+    marks = identity(step.kind, memory_id, content_hash(content.data))
+    candidates = [plan.orphans[mark] for mark in marks if mark in plan.orphans]
+    if not candidates and not plan.first:
+        # Nobody said that another item is gone, but it may be: a delete that was never announced.
+        candidates = await current.database.read(
+            lambda connection: apply.bound_elsewhere(connection, content, memory_id)
+        )
+    for file_id, item_id in candidates:
         if item_id is None or await missing(current, item_id):
             return file_id
     return None
 
 
 async def missing(current: Round, item_id: str) -> bool:
-    """Whether the storage confirms that the item is gone. Where it is still there, that is noted."""
+    """Whether the storage confirms that the item is gone. What it answers is noted."""
     try:
         item = await current.storage.stat(item_id)
     except NotFound:
-        return True
-    if not in_scope(item.path):
+        item = None
+    if item is None or not in_scope(item.path):
+        await current.database.write(lambda connection: apply.note_absent(connection, item_id))
         return True
     await current.database.write(lambda connection: remote_tree.store(connection, observed(item)))
     return False
@@ -99,13 +102,7 @@ async def missing(current: Round, item_id: str) -> bool:
 
 async def gone(current: Round, step: Step) -> None:
     """The storage shows the item no more: the next pass treats it as missing."""
-
-    def note(connection: sqlite3.Connection) -> None:
-        known = remote_tree.divergence(connection, None, step.item_id).remote
-        if known is not None and known.version == step.version:
-            remote_tree.store(connection, replace(known, state=RemoteState.ABSENT))
-
-    await current.database.write(note)
+    await current.database.write(lambda connection: apply.note_absent(connection, step.item_id, step.version))
 
 
 async def _record(current: Round, arrivals: list[tuple[Step, Arrival]]) -> None:

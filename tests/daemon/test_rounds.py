@@ -246,6 +246,22 @@ async def test_deleted_and_created_again_by_an_editor_is_one_update(tmp_path: Pa
         assert await a.query("SELECT 1 FROM trash") == []
 
 
+@pytest.mark.parametrize("stable_ids", [True, False])
+async def test_a_move_whose_removal_was_never_announced_is_a_move_all_the_same(
+    tmp_path: Path, stable_ids: bool
+) -> None:
+    async with world(tmp_path, stable_ids=stable_ids, announces_removals=False) as w:
+        a = await w.device("a")
+        await a.write(PATH, memory("one"))
+        await in_step(a)
+        w.store.remove(PATH)
+        w.store.put(PATH if stable_ids else "memories/moved.md", memory("one"))
+        await a.write(PATH, memory("edited", minutes=1))
+        await in_step(a)
+        assert list(w.files().values()) == [memory("edited", minutes=1)]
+        assert await a.texts() == w.files()
+
+
 async def test_nothing_is_uploaded_before_the_first_enumeration_is_complete(tmp_path: Path) -> None:
     async with world(tmp_path, page_size=2) as w:
         for number in range(2, 7):
