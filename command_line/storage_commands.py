@@ -72,7 +72,7 @@ def _use(args: argparse.Namespace, folder: Path) -> int:
         raise SettingsError(
             f"{folder} is saved, but a variable CLAUDE_MEMORY_STORAGE_… says otherwise.", "Remove that variable."
         )
-    text = f"Storage folder: {folder}\nA running daemon uses it from its next start: claude-memory daemon stop"
+    text = f"Storage folder: {folder}\nA running daemon takes it up by itself, and copies this device's memories there."
     return _shown(args, Answer({"backend": "folder", "path": str(folder)}, text))
 
 

@@ -156,8 +156,8 @@ async def configure_storage(
             "Remove that variable where Claude is started.",
         )
     return (
-        f"Storage folder: {chosen}\nThe daemon uses it from its next start (`claude-memory daemon stop`; the next "
-        "session starts it again). The memories of this device are then copied there; the old folder stays as it is."
+        f"Storage folder: {chosen}\nA running daemon takes it up by itself. "
+        "The memories of this device are then copied there; the old folder stays as it is."
     )
 
 

@@ -47,6 +47,9 @@ _REASONS = {
     "9002331": 'The app registration is for personal accounts: set `tenant = "consumers"`.',
 }
 HINT = "Run `claude-memory login`."
+NO_CLIENT_ID_HINT = (
+    "Register one (free, see docs/onedrive.md), set `client_id` under [onedrive] in config.toml, then log in."
+)
 
 
 async def in_thread(work: Callable[[], T], patience: float) -> T:
@@ -126,7 +129,7 @@ class IdentityTokens:
         if not self._settings.client_id:
             raise LoginRequired(
                 "No app registration is set.",
-                "Register one (free, see docs/onedrive.md), set `client_id`, then log in.",
+                NO_CLIENT_ID_HINT,
             )
         if self._account is None:
             raise LoginRequired("Nobody is logged in to OneDrive on this device.", HINT)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from storage_backends.errors import LoginRequired, PermanentError, Unreachable
 from storage_backends.onedrive import token_cache
 from storage_backends.onedrive.account import ACCOUNT_FILE, Account, read_account, write_account
-from storage_backends.onedrive.identity import cause_of, credential, in_thread
+from storage_backends.onedrive.identity import NO_CLIENT_ID_HINT, cause_of, credential, in_thread
 from storage_backends.onedrive.settings import OneDriveSettings, endpoint_of
 
 ROOT_FILE = "root.json"
@@ -91,7 +91,7 @@ async def login(
     """
     endpoint = endpoint_of(environ)
     if not settings.client_id:
-        raise PermanentError("No app registration is set.", "Register one (free, see docs/onedrive.md).")
+        raise PermanentError("No app registration is set.", NO_CLIENT_ID_HINT)
 
     def prepare() -> tuple[Any, bool]:
         login_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
