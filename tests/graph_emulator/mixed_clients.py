@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,11 @@ def moved_on_b(world: World) -> None:
     eventually(lambda: sum("Tabs" in title for title in world.a.titles()) == 1, "one memory, not two")
 
 
+def is_gone(world: World, words: str) -> bool:
+    """A has no memory with these words in its title."""
+    return not any(words in title for title in world.a.titles())
+
+
 def deleted_everywhere(world: World) -> None:
     """Each machine deletes one; all follow."""
     for words, delete in (
@@ -148,7 +154,7 @@ def deleted_everywhere(world: World) -> None:
     ):
         delete(world.path_of(words))
         onedrive()
-        eventually(lambda words=words: not any(words in title for title in world.a.titles()), f"A follows: {words}")
+        eventually(partial(is_gone, world, words), f"A follows: {words}")
     memory = next(m for m in world.a.cache(lambda cache: cache.export()) if "6432" in m["content"])
     world.a.cache(lambda cache: cache.forget(memory["id"]))
     eventually(lambda: "6432" not in str(world.drive_files()), "A's deletion is up")
