@@ -22,6 +22,7 @@ _NAMESPACE = "/notifications"
 _OPEN, _PAUSE_MIN, _PAUSE_MAX = 20.0, 1.0, 60.0  # seconds
 _REFUSED = 900.0  # seconds until a service that refuses notifications is asked again
 _RENEW_EARLY = 120.0
+_CANCEL_AGAIN = 1.0
 _LIFETIME_MIN = 10.0
 _LIFETIME = 3600.0  # seconds for an address whose end is not told
 
@@ -40,18 +41,19 @@ class Notifications:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="onedrive-push")
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._event.wait()
         happened = self._event.is_set()
         self._event.clear()
         return happened
 
     async def aclose(self) -> None:
         """End the connection."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        task, self._task = self._task, None
+        # One cancellation may get lost where it meets an answer in the same instant (Python 3.11).
+        while task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=_CANCEL_AGAIN)
 
     async def _run(self) -> None:
         pause = _PAUSE_MIN
@@ -98,7 +100,8 @@ class Notifications:
         silence = _OPEN
         async with asyncio.timeout(_OPEN) as opening:
             while True:
-                packet = await asyncio.wait_for(connection.recv(), silence)
+                async with asyncio.timeout(silence):
+                    packet = await connection.recv()
                 if not isinstance(packet, str):
                     continue
                 if packet.startswith("0"):
