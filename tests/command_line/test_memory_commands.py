@@ -257,7 +257,7 @@ def test_export_is_a_bare_array_or_a_file(device: Device, tmp_path: Path) -> Non
     target = tmp_path / "export.json"
     assert device.json("export", "--output", str(target)) == {"path": str(target), "format": "json", "count": 3}
     assert json.loads(target.read_text("utf-8")) == exported
-    assert device("export", "--output", str(tmp_path / "gone" / "x.json")).code == 1
+    assert device("export", "--output", str(tmp_path / "gone" / "x.json")).code == 2
 
 
 def test_context_names_project_and_reasons(device: Device) -> None:
