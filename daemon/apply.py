@@ -15,7 +15,7 @@ from daemon.round_context import Device
 from daemon.round_observe import observed
 from daemon.round_plan import Step
 from memory_cache import conflicts, files, paths, remote_tree, revisions, text_format, trash
-from memory_cache.clock import EPOCH
+from memory_cache.clock import EPOCH, later_than
 from memory_cache.conflicts import ConflictRecord
 from memory_cache.errors import InvalidInput
 from memory_cache.files import FileRecord
@@ -179,21 +179,22 @@ def keep_loser(
         if known is None:
             files.add(connection, path, conflicts.encode(note))
             return
-        if known["content"] is None:
-            # Settled here a moment ago, in favour of the very version that has now lost again: it is open again.
-            files.write(connection, known["file_id"], conflicts.encode(note))
+        earlier = _note(known["content"])
+        if known["content"] is None or (earlier is not None and earlier.theirs == loser):
+            # The same version has lost again. Whoever settled it before, here or elsewhere, has not seen that:
+            # a changed record is not deleted with the old one.
+            moment = at if earlier is None else later_than(earlier.at, at)
+            files.write(connection, known["file_id"], conflicts.encode(replace(note, at=moment)))
             return
-        if _theirs(known["content"]) == loser:
-            return  # this very conflict is open already
     stem, dot, suffix = record.path.rpartition(".")
     path = f"{stem}-{content_hash(loser)[:8]}{dot}{suffix}"
     if connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is None:
         files.add(connection, path, loser)
 
 
-def _theirs(data: bytes) -> bytes | None:
+def _note(data: bytes | None) -> ConflictRecord | None:
     try:
-        return conflicts.decode(data).theirs
+        return conflicts.decode(data or b"")
     except (ValueError, TypeError, RecursionError):
         return None
 

@@ -1,7 +1,8 @@
 """The older server's `index.json`: kept current where one is found, never made, never trusted over the files.
 
 It is derived from the memories alone, in the order of their paths, so that all devices that hold the same
-memories write the same bytes.
+memories write the same bytes. Should they differ all the same (two versions of this program), they do not
+answer each other: what a device has written once it writes again only when its memories change, or hours later.
 """
 
 import json
@@ -9,14 +10,18 @@ import sqlite3
 from datetime import datetime, timedelta
 from typing import Any
 
-from memory_cache import files, memories, remote_tree
-from memory_cache.clock import to_text
+from memory_cache import files, memories, meta, remote_tree
+from memory_cache.clock import from_text, to_text
+from memory_cache.hashing import content_hash
 from memory_cache.models import Memory
 from memory_cache.revisions import Cause
 
 # Twenty memories in a row are one rewrite of the index, not twenty.
 QUIET = timedelta(seconds=30)
+# How long another writer's different view of the same memories is left alone.
+PATIENCE = timedelta(hours=6)
 _SNIPPET = 150
+_WRITTEN = "index_json.written"
 
 
 def refresh(connection: sqlite3.Connection, now: datetime) -> float | None:
@@ -30,17 +35,27 @@ def refresh(connection: sqlite3.Connection, now: datetime) -> float | None:
     ).fetchone()
     if row is None:
         return None
-    entries = [_entry(memory) for memory in memories.all_of(connection)]
+    # A file that names no id has one on this device alone; it is left out.
+    rows = connection.execute("SELECT id FROM memories WHERE id = written_id")
+    named = {entry["id"] for entry in rows}
+    entries = [_entry(memory) for memory in memories.all_of(connection) if memory.id in named]
     entries.sort(key=lambda entry: str(entry["path"]))
-    if _listed(row["content"]) == entries:
+    listed = _listed(row["content"])
+    data = json.dumps({"version": 1, "memories": entries}, indent=2, ensure_ascii=False).encode()
+    if listed == entries or (listed is not None and _written_lately(connection, data, now)):
         return None
     item = remote_tree.divergence(connection, row["file_id"], row["item_id"]).remote
     age = now.timestamp() - item.modified if item is not None and item.modified is not None else None
     if age is not None and 0 <= age < QUIET.total_seconds():
         return QUIET.total_seconds() - age
-    data = json.dumps({"version": 1, "memories": entries}, indent=2, ensure_ascii=False).encode()
+    meta.put(connection, _WRITTEN, f"{content_hash(data)} {to_text(now)}")
     files.write(connection, row["file_id"], data, cause=Cause("index", now))
     return 0.0
+
+
+def _written_lately(connection: sqlite3.Connection, data: bytes, now: datetime) -> bool:
+    digest, _, at = (meta.get(connection, _WRITTEN) or "").partition(" ")
+    return digest == content_hash(data) and timedelta() <= now - from_text(at) < PATIENCE
 
 
 def _entry(memory: Memory) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_cache import remote_tree
+from memory_cache import remote_tree, resolving
+from memory_cache.revisions import Cause
 from storage_backends.base import Changes
 from storage_backends.errors import (
     AccessDenied,
@@ -268,3 +269,28 @@ async def test_the_same_bytes_put_back_as_a_new_item_are_the_same_file_even_when
         await in_step(a)
         assert w.files() == {PATH: memory("two", minutes=1)}
         assert len(w.files("conflicts/")) == 1
+
+
+async def test_a_version_that_loses_again_after_it_was_settled_elsewhere_is_an_open_conflict_again(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as w:
+        a, b = await w.device("a"), await w.device("b")
+        await a.write(PATH, memory("one"))
+        await in_step(a, b)
+        broken = b"---\nid: [\n---\nbroken"
+        w.store.put(PATH, broken)
+        await a.write(PATH, memory("two", minutes=1))
+        await in_step(a, b)
+        (conflict,) = await a.query("SELECT id FROM conflicts")
+        await a.database.write(
+            lambda c: resolving.resolve(c, conflict["id"], "theirs", None, Cause("resolve"), "allow")
+        )
+        await b.write(PATH, memory("three", minutes=5))
+        await a.round()
+        await b.round()
+        await in_step(a, b)
+        assert w.files() == {PATH: memory("three", minutes=5)}
+        for device in (a, b):
+            (conflict,) = await device.query("SELECT theirs FROM conflicts")
+            assert "broken" in conflict["theirs"]

@@ -135,6 +135,34 @@ async def test_an_index_in_another_order_or_layout_is_left_alone(tmp_path: Path)
         assert w.files("index")["index.json"] == theirs
 
 
+async def test_a_writer_that_sees_the_index_otherwise_is_not_answered_for_ever(tmp_path: Path) -> None:
+    async with world(tmp_path) as w:
+        a = await w.device("a")
+        await a.write(PATH, memory("one"))
+        w.store.put("index.json", b"{}")
+        writes = 0
+        for minute in range(120):
+            w.clock.forward(minutes=1)
+            before = w.files("index")["index.json"]
+            await a.round()
+            writes += w.files("index")["index.json"] != before
+            if minute % 2:
+                w.store.put("index.json", b'{"version": 1, "memories": []}')
+        assert writes == 1
+        await a.write(PATH, memory("two", minutes=1))
+        await rounds(w, a)
+        assert len(json.loads(w.files("index")["index.json"])["memories"]) == 1
+
+
+async def test_a_file_that_names_no_id_is_not_in_the_index(tmp_path: Path) -> None:
+    async with world(tmp_path) as w:
+        a = await w.device("a")
+        w.store.put("memories/broken.md", b"\xff text")
+        w.store.put("index.json", b"{}")
+        await rounds(w, a)
+        assert json.loads(w.files("index")["index.json"])["memories"] == []
+
+
 async def test_many_changes_in_a_row_are_one_rewrite_of_the_index(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         a = await w.device("a")
