@@ -51,7 +51,7 @@ class Weights:
 
 
 class Embedder(Protocol):
-    """Texts to vectors of length 1. Used from one thread at a time."""
+    """Texts to vectors, of length 1 for documents. Used from one thread at a time."""
 
     @property
     def name(self) -> str:
@@ -77,7 +77,8 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> "list[Floats | None]":
         """One vector per text, None where the text gives none."""
 
-    def embed_query(self, text: str) -> "Floats | None": ...
+    def embed_query(self, text: str) -> "Floats | None":
+        """The vector of a question; its length may differ from 1 where a model's cosines need spreading."""
 
 
 class StaticEmbedder:

@@ -25,7 +25,7 @@ _RECENCY, _RECENCY_DAYS = 0.08, 90.0
 _DUPLICATE = 0.75  # for each better hit that says nearly the same
 _DUPLICATE_OVERLAP = 0.9
 _LOOKED_BEYOND = 5
-_LEAST_SHARE = 0.2  # of the best score
+_LEAST_SHARE = 0.1  # of the best score
 _LEAST_CONTEXT = 0.2  # of words, for a memory that holds none itself but stands beside one that does
 
 

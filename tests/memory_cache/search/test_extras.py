@@ -29,7 +29,7 @@ def test_an_extra_knows_a_paraphrase(choice: str) -> None:
     assert wrong is not None
     assert asked is not None
     assert right.shape == (embedder.dimensions,)
-    assert abs(float(np.linalg.norm(asked)) - 1) < 1e-3
+    assert abs(float(np.linalg.norm(right)) - 1) < 1e-3
     assert float(asked @ right) > float(asked @ wrong) + 0.1
 
 
