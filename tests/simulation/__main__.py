@@ -4,11 +4,14 @@ import argparse
 import multiprocessing
 import sys
 import time
+from contextlib import suppress
 
 from tests.simulation.profiles import PROFILES
 from tests.simulation.script import draw
 from tests.simulation.shrink import shrunk
 from tests.simulation.world import run
+
+_SLICE = 250
 
 
 def _one(task: tuple[str, int]) -> tuple[str, int, str | None]:
@@ -32,17 +35,36 @@ def main() -> int:
     profiles = list(PROFILES) if options.profile == "all" else [options.profile]
     if options.trace or options.shrink:
         return _closely(profiles[0], seeds[0], shrink=options.shrink)
-    failed = 0
-    with multiprocessing.Pool(options.jobs) as pool:
-        for profile in profiles:
-            began = time.perf_counter()
-            bad = [(s, v) for _, s, v in pool.imap(_one, [(profile, seed) for seed in seeds], chunksize=8) if v]
+    return _many(profiles, seeds, options.jobs)
+
+
+def _many(profiles: list[str], seeds: range, jobs: int) -> int:
+    """Every profile over a slice of the seeds, then over the next: a run that was ended goes on at a later seed."""
+    began = time.perf_counter()
+    violations: dict[str, list[tuple[int, str]]] = {profile: [] for profile in profiles}
+    seconds = dict.fromkeys(profiles, 0.0)
+    done = 0
+    with multiprocessing.Pool(jobs) as pool, suppress(KeyboardInterrupt):
+        for start in range(0, len(seeds), _SLICE):
+            part = seeds[start : start + _SLICE]
+            for profile in profiles:
+                since = time.perf_counter()
+                for _, seed, violation in pool.imap(_one, [(profile, seed) for seed in part], chunksize=8):
+                    if violation:
+                        violations[profile].append((seed, violation))
+                        print(f"{profile}, seed {seed}: {violation[:300]}", flush=True)
+                seconds[profile] += time.perf_counter() - since
+            done += len(part)
             took = time.perf_counter() - began
-            failed += len(bad)
-            print(f"{profile:15} {len(seeds):6} seeds  {len(bad):4} violations  {len(seeds) / took:6.1f} seeds/s")
-            for seed, violation in bad[:10]:
-                print(f"    seed {seed}: {violation[:300]}")
-    return 1 if failed else 0
+            print(f"seeds {seeds[0]}-{part[-1] + 1} of every profile done, {took:.0f} s", file=sys.stderr, flush=True)
+    for profile in profiles:
+        bad = violations[profile]
+        pace = done / seconds[profile] if done else 0.0
+        print(f"{profile:15} {done:6} seeds  {len(bad):4} violations  {pace:6.1f} seeds/s")
+    failed = sum(map(len, violations.values()))
+    took = time.perf_counter() - began
+    print(f"{'total':15} {done * len(profiles):6} seeds  {failed:4} violations  {took:6.0f} s")
+    return 1 if failed or done < len(seeds) else 0
 
 
 def _closely(profile: str, seed: int, *, shrink: bool) -> int:

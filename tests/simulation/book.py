@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from memory_cache import text_format
 
@@ -17,6 +18,12 @@ _MARK = re.compile(rb"mark\d+")
 def marks_of(*texts: bytes | None) -> set[bytes]:
     """The marks in these texts."""
     return {mark for text in texts if text for mark in _MARK.findall(text)}
+
+
+@lru_cache(maxsize=4096)
+def id_of(data: bytes) -> str | None:
+    """The memory that this file holds. Kept, because the whole world is asked for it again and again."""
+    return text_format.read(data).id
 
 
 @dataclass
@@ -46,17 +53,17 @@ class Book:
 
     def touch(self, data: bytes) -> None:
         """Somebody changed this file, perhaps not its marks: to delete it before was not the last word."""
-        self.gone.pop(text_format.read(data).id or "", None)
+        self.gone.pop(id_of(data) or "", None)
 
     def delete(self, who: str, data: bytes | None) -> None:
         """Somebody is about to delete this file. When all the world has it in step, it has to stay deleted."""
-        memory_id = text_format.read(data or b"").id
+        memory_id = id_of(data or b"")
         if memory_id is not None and self.in_step(memory_id):
             self.gone[memory_id] = who
 
     def resurrected(self, files: dict[str, bytes]) -> dict[str, str]:
         """Memories that are there although nobody touched them since they were deleted in the sight of all."""
-        ids = {text_format.read(data).id for path, data in files.items() if path.startswith("memories/")}
+        ids = {id_of(data) for path, data in files.items() if path.startswith("memories/")}
         return {memory_id: who for memory_id, who in self.gone.items() if memory_id in ids}
 
     def destroyed(self, what: str, marks: Iterable[bytes]) -> None:

@@ -11,12 +11,12 @@ from daemon.engine import SyncEngine
 from daemon.errors import StorageEmptied
 from daemon.round_context import Device
 from daemon.round_report import RoundReport
-from memory_cache import conflicts, files, text_format
+from memory_cache import conflicts, files
 from memory_cache import database as cache_database
 from memory_cache.database import transaction
 from memory_cache.paths import conflict_copy_of
 from storage_backends.errors import StorageError
-from tests.simulation.book import Book, marks_of
+from tests.simulation.book import Book, id_of, marks_of
 from tests.simulation.fate import Fate, Killed, Life, Violation, leaves
 from tests.simulation.stores import SimulatedStorage, SimulatedStore, Weather
 
@@ -208,10 +208,8 @@ class SimulatedDevice:
         """Whether this is a copy that was taken into a file which carries the same id; that one may be gone by now."""
         if conflict_copy_of(path) is not None and marks_of(data) <= self.book.retired.keys():
             return True
-        wanted = text_format.read(data).id
-        return wanted in self.deleted_by_user or any(
-            text_format.read(other).id == wanted for other in self.texts().values()
-        )
+        wanted = id_of(data)
+        return wanted in self.deleted_by_user or any(id_of(other) == wanted for other in self.texts().values())
 
     def _may_create(self, path: str, data: bytes) -> None:
         """I5: an open conflict holds a version that differs from what it lost against and from where both came from."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from memory_cache import text_format
 from tests.simulation import invariants, people
-from tests.simulation.book import Book
+from tests.simulation.book import Book, id_of
 from tests.simulation.devices import SimulatedDevice
 from tests.simulation.fate import Fate, Life, Violation, leaves
 from tests.simulation.profiles import PROFILES, Profile
@@ -66,9 +65,7 @@ class World:
     def _in_step(self, memory_id: str) -> bool:
         """Whether all the world holds one and the same file of this memory, and nobody has anything else in mind."""
         texts = [dict(store.files()) for store in self._stores()] + [device.texts() for device in self.devices]
-        found = [
-            [(path, data) for path, data in files.items() if text_format.read(data).id == memory_id] for files in texts
-        ]
+        found = [[(path, data) for path, data in files.items() if id_of(data) == memory_id] for files in texts]
         if any(len(same) != 1 or same != found[0] for same in found):
             return False
         path = found[0][0][0]
