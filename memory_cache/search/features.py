@@ -6,8 +6,10 @@ Read back as arrays for hundreds of candidates at once, so that a query costs no
 import sqlite3
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory_cache.search import static_table, text
 
@@ -87,18 +89,18 @@ def _is_heading(title: str, body: str) -> bool:
 def _weights(columns: Sequence[Sequence[str]]) -> dict[int, int]:
     weights: dict[int, int] = {}
     for weight, terms in zip(COLUMN_WEIGHTS, columns, strict=True):
-        for term in terms:
+        for term, count in Counter(terms).items():
             for key in _keys(term):
-                weights[key] = weights.get(key, 0) + weight
+                weights[key] = weights.get(key, 0) + weight * count
     return weights
 
 
-def _keys(term: str) -> Iterable[int]:
-    yield term_hash(term)
-    if "\u0400" <= term[0] <= "\u052f":
-        for length in PREFIX_LENGTHS:
-            if len(term) >= length:
-                yield term_hash(term[:length], prefix=True)
+@lru_cache(maxsize=32768)
+def _keys(term: str) -> tuple[int, ...]:
+    if not "\u0400" <= term[0] <= "\u052f":
+        return (term_hash(term),)
+    lengths = [length for length in PREFIX_LENGTHS if len(term) >= length]
+    return (term_hash(term), *(term_hash(term[:length], prefix=True) for length in lengths))
 
 
 def store(connection: sqlite3.Connection, file_id: int, features: Features) -> None:

@@ -13,6 +13,7 @@ from memory_cache.search.stopwords import STOP_WORDS
 
 # FTS5 needs about 2 µs per matched row. Terms beyond the cap find no candidates, but still count in ranking.
 MATCHED_ROWS_CAP = 2000
+_SAMPLED_ROWS = 200  # telling the rare terms of a whole text from its frequent ones needs no more
 _MOST_TERMS = 32
 _PREFIX_SHARE = 0.6  # of a Cyrillic word's length: endings vary, beginnings do not
 _ENOUGH = 100  # rows that hold all of several frequent terms
@@ -103,7 +104,8 @@ def analyse(connection: sqlite3.Connection, query: str, *, rarest: int | None = 
     memories, length, pieces = connection.execute("SELECT memories, length, pieces FROM search_totals").fetchone()
     newest = connection.execute("SELECT max(file_id) FROM search_features").fetchone()[0] or 0
     asked = wanted(query, _MOST_TERMS if rarest is None else 2 * _MOST_TERMS)
-    terms = tuple(_counted(connection, term, memories, newest) for term in asked)
+    sample = MATCHED_ROWS_CAP if rarest is None else _SAMPLED_ROWS
+    terms = tuple(_counted(connection, term, memories, newest, sample) for term in asked)
     if rarest is not None:
         known = [term for term in terms if term.documents]
         terms = tuple(sorted(known, key=lambda term: term.documents)[:rarest])
@@ -113,18 +115,20 @@ def analyse(connection: sqlite3.Connection, query: str, *, rarest: int | None = 
     return AskedQuery(terms, expression, oldest, memories, length / count or 1.0, pieces / count or 1.0)
 
 
-def _counted(connection: sqlite3.Connection, term: AskedTerm, memories: int, newest: int) -> AskedTerm:
-    count = min(_count(connection, term.expression, newest), memories)
+def _counted(
+    connection: sqlite3.Connection, term: AskedTerm, memories: int, newest: int, sample: int = MATCHED_ROWS_CAP
+) -> AskedTerm:
+    count = min(_count(connection, term.expression, newest, sample), memories)
     idf = math.log(1.0 + (memories - count + 0.5) / (count + 0.5))
     return AskedTerm(term.text, term.prefix, term.plain, count, idf)
 
 
-def _count(connection: sqlite3.Connection, expression: str, newest: int) -> int:
+def _count(connection: sqlite3.Connection, expression: str, newest: int, sample: int = MATCHED_ROWS_CAP) -> int:
     count, last = connection.execute(
         "SELECT count(*), max(rowid) FROM (SELECT rowid FROM search_text WHERE search_text MATCH ? LIMIT ?)",
-        (expression, MATCHED_ROWS_CAP),
+        (expression, sample),
     ).fetchone()
-    if count < MATCHED_ROWS_CAP:
+    if count < sample:
         return int(count)
     # The first rows are a sample: as dense as they stand there, so in all.
     return int(count * newest / max(last, 1))

@@ -4,8 +4,9 @@ It knows English, and with it most identifiers. Texts in other scripts get no ve
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memory_cache.search import wordpiece
@@ -94,23 +95,24 @@ def pieces(text: str) -> list[int]:
     """All pieces of a text in order: what `Table.embed` takes. Empty when the script is not covered."""
     if not covers(text):
         return []
-    return [
-        piece
-        for word in wordpiece.words(text[:_LONGEST_TEXT], split_identifiers=True)
-        for piece in wordpiece.pieces(word)
-    ]
+    return list(chain.from_iterable(map(wordpiece.pieces, _words(text[:_LONGEST_TEXT]))))
 
 
 def meaningful_pieces(text: str) -> list[int]:
     """The distinct pieces of the words that are no stop words, in order of appearance, at most `_MOST_PIECES`."""
     if not covers(text):
         return []
-    found: dict[int, None] = {}
-    for word in wordpiece.words(text[:_LONGEST_TEXT], split_identifiers=True):
-        if word in STOP_WORDS or not word.isalnum():
-            continue
-        found.update(dict.fromkeys(wordpiece.pieces(word)))
-        if len(found) >= _MOST_PIECES:
-            break
+    found = dict.fromkeys(chain.from_iterable(map(_meaningful, dict.fromkeys(_words(text[:_LONGEST_TEXT])))))
     found.pop(wordpiece.UNKNOWN, None)
     return list(found)[:_MOST_PIECES]
+
+
+@lru_cache(maxsize=1)
+def _words(text: str) -> tuple[str, ...]:
+    # A memory that is written asks twice, for its words and for its vector.
+    return tuple(wordpiece.words(text, split_identifiers=True))
+
+
+@lru_cache(maxsize=32768)
+def _meaningful(word: str) -> tuple[int, ...]:
+    return () if word in STOP_WORDS or not word.isalnum() else wordpiece.pieces(word)

@@ -69,11 +69,11 @@ def terms(text: str) -> Iterator[Term]:
     text = text[:_LONGEST_TEXT]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    for run in _RUNS.finditer(text):
-        if run.lastgroup == "unspaced":
-            yield from _unspaced(fold(run.group()))
+    for unspaced, word in _RUNS.findall(text):
+        if word:
+            yield from _word_terms(word)
         else:
-            yield from (term for term in _word_terms(run.group()) if term.text)
+            yield from _unspaced(fold(unspaced))
 
 
 def index_text(text: str) -> str:
@@ -83,9 +83,12 @@ def index_text(text: str) -> str:
 
 @lru_cache(maxsize=32768)
 def _word_terms(word: str) -> tuple[Term, ...]:
+    found: tuple[Term, ...]
     if word.isalpha() and (word.islower() or word.istitle() or word.isupper()):
-        return (_plain_word(fold(word), "word"),)
-    return tuple(_compound_terms(word))
+        found = (_plain_word(fold(word), "word"),)
+    else:
+        found = tuple(_compound_terms(word))
+    return tuple(term for term in found if term.text)
 
 
 def _plain_word(plain: str, kind: Kind) -> Term:

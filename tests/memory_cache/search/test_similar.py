@@ -67,3 +67,12 @@ def test_texts_without_words_have_none(store: Store, text: str) -> None:
 def test_a_long_difference_is_cut() -> None:
     shown = difference("same " + "old " * 100, "same " + "new words " * 100)
     assert len(shown) < 200
+
+
+def test_a_twin_is_found_among_many_that_share_nearly_every_word(store: Store) -> None:
+    for number in range(450):
+        store.add(f"Deploy the shop with make deploy at night, ticket {number}")
+    twin = store.add("Deploy the shop with make deploy at night, ticket pumpernickel")
+    for number in range(450, 500):
+        store.add(f"Deploy the shop with make deploy at night, ticket {number}")
+    assert near(store, "Deploy the shop with make deploy at night, ticket pumpernickel")[0] == (twin, "")
