@@ -68,6 +68,7 @@ class SyncEngine:
         self._active = False
         self._pending = 0
         self._index_may_lag = True
+        self._in_step_at: int | None = None  # the state of the cache in which nothing was left to do
 
     async def round(self, *, full: bool = False, confirm_deletes: bool = False) -> RoundReport:
         """Bring both sides in step as far as possible right now.
@@ -90,7 +91,16 @@ class SyncEngine:
         )
         await round_observe.observe(current, full=full, full_after=self._full_after)
         await self._beat()
+        if await self._database.data_version() != self._in_step_at:
+            await self._bring_in_step(current)
+        current.report.requests = current.storage.requests
+        self._pending = current.report.pending
+        return current.report
+
+    async def _bring_in_step(self, current: Round) -> None:
+        self._in_step_at = None
         for _ in range(_PASSES):
+            state = await self._database.data_version()
             plan = await self._plan(current)
             if plan.steps:
                 await self._carry_out(current, plan)
@@ -98,9 +108,9 @@ class SyncEngine:
                 break
         else:
             await self._plan(current)
-        current.report.requests = current.storage.requests
-        self._pending = current.report.pending
-        return current.report
+            return
+        if not (current.failed or current.report.pending or current.report.errors) and current.report.again_in is None:
+            self._in_step_at = state
 
     async def _beat(self) -> None:
         now = self._now()

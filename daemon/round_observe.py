@@ -73,9 +73,13 @@ async def _store(current: Round, page: Changes, *, first: bool, many: bool, curs
     def store(connection: sqlite3.Connection) -> None:
         if page.enumeration and not remote_tree.position(connection).enumerating:
             remote_tree.begin_enumeration(connection)  # the backend began one by itself
-        ours = [observed(item) for item in page.items if in_scope(item.path)]
-        # What moved out of our folders is gone as far as this store is concerned.
-        left = [item.item_id for item in page.items if not in_scope(item.path)]
+        ours: list[RemoteItem] = []
+        left: list[str] = []  # what moved out of our folders is gone as far as this store is concerned
+        for item in page.items:
+            if in_scope(item.path):
+                ours.append(observed(item))
+            else:
+                left.append(item.item_id)
         remote_tree.observe(connection, ours, [*page.removed, *left], page.cursor, more=page.more)
         if many and not page.enumeration and not page.more:
             meta.put(connection, _ENUMERATE_NEXT, "1")

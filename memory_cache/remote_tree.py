@@ -98,8 +98,7 @@ def observe(
 ) -> None:
     """Store one page and its cursor. With the last page of an enumeration, items that no page named turn `absent`."""
     where = position(connection)
-    for item in items:
-        store(connection, item, generation=where.generation)
+    connection.executemany(_STORE, [_values(item, where.generation) for item in items])
     connection.executemany(
         "UPDATE remote_items SET state = 'removed' WHERE item_id = ?", [(item_id,) for item_id in removed]
     )
@@ -112,16 +111,21 @@ def observe(
         meta.put(connection, _ENUMERATED, "1")
 
 
-def store(connection: sqlite3.Connection, item: RemoteItem, *, generation: int | None = None) -> None:
-    """Record one item as observed just now (a page, a stat, the answer to our own write)."""
-    number = position(connection).generation if generation is None else generation
-    connection.execute(
-        "INSERT INTO remote_items (item_id, path, version, size, modified, generation, state)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item_id) DO UPDATE SET path = excluded.path,"
-        " version = excluded.version, size = excluded.size, modified = excluded.modified,"
-        " generation = excluded.generation, state = excluded.state",
-        (item.item_id, item.path, item.version, item.size, item.modified, number, item.state),
-    )
+def store(connection: sqlite3.Connection, item: RemoteItem) -> None:
+    """Record one item as observed just now (a stat, the answer to our own write)."""
+    connection.execute(_STORE, _values(item, position(connection).generation))
+
+
+_STORE = (
+    "INSERT INTO remote_items (item_id, path, version, size, modified, generation, state)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item_id) DO UPDATE SET path = excluded.path,"
+    " version = excluded.version, size = excluded.size, modified = excluded.modified,"
+    " generation = excluded.generation, state = excluded.state"
+)
+
+
+def _values(item: RemoteItem, generation: int) -> tuple[object, ...]:
+    return (item.item_id, item.path, item.version, item.size, item.modified, generation, item.state)
 
 
 def forget(connection: sqlite3.Connection, item_id: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 
 from memory_cache.models import Filter
-from memory_cache.search import candidates, features, query, text
+from memory_cache.search import candidates, query, text
 
 LEAST_SCORE = 0.5
 _RAREST_TERMS = 12
@@ -75,11 +75,11 @@ def _bodies(connection: sqlite3.Connection, file_ids: list[int]) -> Iterator[tup
     yield from ((row[0], row[1]) for row in cursor)
 
 
-def _terms(text_: str) -> frozenset[int]:
-    return frozenset(features.term_hash(term.text) for term in text.terms(text_[:_READ]))
+def _terms(text_: str) -> frozenset[str]:
+    return frozenset(term.text for term in text.terms(text_[:_READ]))
 
 
-def _likeness(ours: frozenset[int], theirs: frozenset[int]) -> float:
+def _likeness(ours: frozenset[str], theirs: frozenset[str]) -> float:
     """Jaccard; a text of two words is like another one only when both are the same."""
     union = len(ours | theirs)
     common = len(ours & theirs)
