@@ -68,7 +68,8 @@ class SimulatedDatabase:
         return function(self.connection)
 
     async def data_version(self) -> int:
-        return 0
+        await self.life.wait("read")
+        return self.connection.total_changes
 
 
 @dataclass
