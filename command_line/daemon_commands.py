@@ -1,6 +1,7 @@
 """`claude-memory daemon run|start|stop|status|install|uninstall`."""
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -57,6 +58,10 @@ def run(args: argparse.Namespace) -> int:
             if time.monotonic() > deadline:
                 raise _in_use(held) from None
             time.sleep(_LOOK_SECONDS)
+        except Exception:
+            if args.background:  # nobody sees its stderr
+                logging.getLogger(__name__).exception("the daemon cannot go on")
+            raise
         else:
             return 0
 
@@ -112,13 +117,23 @@ def _in_use(held: Exception) -> Exception:
 
 def start(args: argparse.Namespace) -> int:
     """Start in the background, and wait until it answers. One of another version is replaced."""
+    from memory_cache.home import Home
+
+    running = start_in_background(Home.current())
+    _show(args, {"running": True, **running}, f"The daemon runs (process {running['pid']}).")
+    return 0
+
+
+def start_in_background(home: "Home") -> dict[str, Any]:
+    """A daemon that stays until it is told to end, started unless one runs; what it says of itself.
+
+    Raises: SettingsError, CommandFailed.
+    """
     from command_line import daemon_client
     from command_line.launch import start_detached
     from command_line.version import version
     from memory_cache import settings as settings_file
-    from memory_cache.home import Home
 
-    home = Home.current()
     settings_file.load(home, os.environ)  # a wrong setting is told here and not in a log
     running = daemon_client.status(home)
     if running is not None and running["version"] != version():
@@ -127,8 +142,7 @@ def start(args: argparse.Namespace) -> int:
     if running is None or running.get("auto_started"):
         process = start_detached(str(home.root), os.environ, auto_started=False)
         running = _wait_for(home, process)
-    _show(args, {"running": True, **running}, f"The daemon runs (process {running['pid']}).")
-    return 0
+    return running
 
 
 def _wait_for(home: "Home", process: Any) -> dict[str, Any]:
@@ -171,15 +185,16 @@ def status(args: argparse.Namespace) -> int:
     from command_line import daemon_client
     from memory_cache.home import Home
 
-    running = daemon_client.status(Home.current())
+    home = Home.current()
+    log, running = str(home.log_file), daemon_client.status(home)
     if running is None:
-        _show(args, {"running": False}, "No daemon is running.")
+        _show(args, {"running": False, "log": log}, f"No daemon is running. Log of earlier ones: {log}")
         return 0
     words = (
         f"The daemon runs (process {running['pid']}, version {running['version']}, since {running['since']}): "
-        f"{running['sessions']} sessions, storage {running['sync']['state']}."
+        f"{running['sessions']} sessions, storage {running['sync']['state']}.\nLog: {log}"
     )
-    _show(args, {"running": True, **running}, words)
+    _show(args, {"running": True, "log": log, **running}, words)
     return 0
 
 
@@ -196,7 +211,9 @@ def install(args: argparse.Namespace) -> int:
         _show(args, {"manager": manager, "definition": text}, text.rstrip("\n"))
         return 0
     home.ensure()
-    notes = service_install.install(home)
+    managed, notes = service_install.install(home)
+    if not managed:
+        notes.append("Until then `claude-memory daemon start` starts the daemon.")
     _show(args, {"notes": notes}, "\n".join(notes))
     return 0
 

@@ -1,6 +1,5 @@
 """Gathers what `doctor` judges: every look is on its own, and one that fails is itself a finding."""
 
-import json
 import os
 import shutil
 import stat
@@ -9,7 +8,6 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -167,22 +165,13 @@ def _open_to_others(path: Path) -> bool:
 def _registrations(environ: Mapping[str, str]) -> list[tuple[str, str, bool]]:
     """(client, program, exists) of each client whose configuration starts a claude-memory."""
     places = {
-        "Claude Code": user_home(environ) / ".claude.json",
+        "Claude Code": registration.claude_code_config_file(environ),
         "Claude Desktop": registration.desktop_config_file(environ),
     }
     found = []
     for client, path in places.items():
-        program = _program_in(path)
+        program = registration.program_in(path)
         if program:
             exists = Path(program).is_file() if os.path.isabs(program) else shutil.which(program) is not None  # noqa: PTH117
             found.append((client, program, exists))
     return found
-
-
-def _program_in(path: Path) -> str:
-    try:
-        config: Any = json.loads(path.read_text("utf-8-sig"))
-        program = config["mcpServers"][registration.SERVER]["command"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return program if isinstance(program, str) else ""

@@ -6,6 +6,7 @@ so nothing is imported here that costs milliseconds. Without a daemon the work i
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 
 from memory_cache import endpoint
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 MOST_INPUT = 8_000_000
 _DAEMON_SECONDS = 1.0
-_PROMPT_SECONDS = 0.3
-"""A prompt waits for its hook: recall is worth no more than this."""
+_PROMPT_SECONDS = 0.25
+"""A prompt waits for its hook, and recall is worth no more than 0.3 seconds; starting this process is among them."""
 
 _EVENTS = frozenset(["session-start", "user-prompt-submit", "post-tool-use", "post-compact"])
 
@@ -26,6 +27,8 @@ _EVENTS = frozenset(["session-start", "user-prompt-submit", "post-tool-use", "po
 def run(event: str, environ: Mapping[str, str] = os.environ) -> int:
     """Handle one event; whatever goes wrong, the session must not notice."""
     try:
+        if event not in _EVENTS and os.isatty(0):
+            return 0  # a person who tries it out has nothing to say on stdin
         payload = _input()
         if event in _EVENTS:
             answer = _answer(event, payload, environ)
@@ -59,9 +62,9 @@ def _answer(event: str, payload: bytes, environ: Mapping[str, str]) -> bytes:
 
 
 def _ask_daemon(home: str, event: str, payload: bytes, environ: Mapping[str, str]) -> bytes:
-    connection, token = endpoint.connect(home)
+    end = time.monotonic() + (_PROMPT_SECONDS if event == "user-prompt-submit" else _DAEMON_SECONDS)
+    connection, token = endpoint.connect(home, _left(end))
     try:
-        connection.settimeout(_PROMPT_SECONDS if event == "user-prompt-submit" else _DAEMON_SECONDS)
         quoted = _quoter()
         fields = {
             "kind": "hook",
@@ -71,16 +74,25 @@ def _ask_daemon(home: str, event: str, payload: bytes, environ: Mapping[str, str
             "cwd": os.getcwd(),
         }
         line = ", ".join(f"{quoted(key)}: {quoted(value)}" for key, value in fields.items())
+        connection.settimeout(_left(end))
         connection.sendall(f'{{{line}, "bytes": {len(payload)}}}\n'.encode() + payload)
-        return _reply(connection)
+        return _reply(connection, end)
     finally:
         connection.close()
 
 
-def _reply(connection: "socket") -> bytes:
+def _left(end: float) -> float:
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise OSError("the daemon takes too long")
+    return seconds
+
+
+def _reply(connection: "socket", end: float) -> bytes:
     # `<length>\n<bytes>`: a daemon that dies in the middle has not answered.
     received = b""
     while b"\n" not in received or len(received) < _expected(received):
+        connection.settimeout(_left(end))
         part = connection.recv(1 << 16)
         if not part:
             raise OSError("the daemon went away")

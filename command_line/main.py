@@ -20,10 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["mcp"]:
         return serve_mcp()
-    if given[:1] == ["hook"] and len(given) > 1 and not given[1].startswith("-"):
+    if given[:1] == ["hook"]:
         from command_line import hooks
 
-        return hooks.run(given[1])
+        return hooks.run(given[1] if len(given) > 1 else "")
     from command_line.dispatch import dispatch
 
     return dispatch(given)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,19 @@ from command_line.errors import CommandFailed
 from memory_cache.home import user_home
 
 SERVER = "memory"
+PLUGIN = "memory@claude-onedrive-memory"
 _TIMEOUT_SECONDS = 60
 
 
-def server_entry(program: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def server_entry(program: Sequence[str], environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The entry of a client's `mcpServers`: absolute paths, because Desktop starts with an almost empty environment."""
-    entry: dict[str, Any] = {"command": program, "args": ["mcp"]}
+    entry: dict[str, Any] = {"command": program[0], "args": [*program[1:], "mcp"]}
     if environ.get("CLAUDE_MEMORY_HOME"):
         entry["env"] = {"CLAUDE_MEMORY_HOME": environ["CLAUDE_MEMORY_HOME"]}
     return entry
 
 
-def claude_code_command(program: str, environ: Mapping[str, str] = os.environ) -> list[str]:
+def claude_code_command(program: Sequence[str], environ: Mapping[str, str] = os.environ) -> list[str]:
     """The `claude mcp add-json …` command that makes the server known in every project of this user.
 
     `alwaysLoad` brings the tools into the first turn of a session.
@@ -44,7 +45,7 @@ def is_in_claude_code() -> bool:
     return has_claude_code() and _claude(["claude", "mcp", "get", SERVER]).returncode == 0
 
 
-def add_to_claude_code(program: str) -> None:
+def add_to_claude_code(program: Sequence[str]) -> None:
     """Make the server known to Claude Code; replaces an earlier entry. Raises: CommandFailed."""
     if is_in_claude_code():
         remove_from_claude_code()
@@ -56,6 +57,44 @@ def add_to_claude_code(program: str) -> None:
 def remove_from_claude_code() -> None:
     """Take the server out of Claude Code's user settings."""
     _claude(["claude", "mcp", "remove", "--scope", "user", SERVER])
+
+
+def claude_code_config_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where Claude Code keeps the servers of this user; it need not exist."""
+    return Path(environ.get("CLAUDE_CONFIG_DIR") or user_home(environ)) / ".claude.json"
+
+
+def has_plugin(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether this project's plugin is installed in Claude Code: it brings its own server entry."""
+    folder = Path(environ.get("CLAUDE_CONFIG_DIR") or user_home(environ) / ".claude")
+    try:
+        installed = json.loads((folder / "plugins" / "installed_plugins.json").read_text("utf-8"))
+        return PLUGIN in installed["plugins"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def program_in(path: Path) -> str:
+    """The program that a client's configuration starts as our server; empty when there is none."""
+    try:
+        config: Any = json.loads(path.read_text("utf-8-sig"))
+        program = config["mcpServers"][SERVER]["command"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return program if isinstance(program, str) else ""
+
+
+def left_behind(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """What of ours stays in Claude Code after `uninstall`, and the command that takes it out, as sentences."""
+    left = []
+    if not has_claude_code() and program_in(claude_code_config_file(environ)):
+        left.append(
+            f"{claude_code_config_file(environ)} still names this server: the command `claude` is not on the PATH, and "
+            f"its file is not ours to edit. Take it out with `claude mcp remove --scope user {SERVER}`."
+        )
+    if has_plugin(environ):
+        left.append(f"The plugin stays in Claude Code. Take it out with `claude plugin uninstall {PLUGIN}`.")
+    return left
 
 
 def _claude(command: list[str]) -> "subprocess.CompletedProcess[str]":
@@ -89,7 +128,7 @@ def is_in_desktop(environ: Mapping[str, str] = os.environ) -> bool:
         return False
 
 
-def add_to_desktop(program: str, environ: Mapping[str, str] = os.environ) -> Path:
+def add_to_desktop(program: Sequence[str], environ: Mapping[str, str] = os.environ) -> Path:
     """Write our entry into Claude Desktop's configuration; everything else stays. Raises: CommandFailed."""
     path = desktop_config_file(environ)
     config = _desktop_config(path)

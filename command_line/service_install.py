@@ -2,8 +2,10 @@
 
 import getpass
 import os
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from command_line import daemon_client, service_units
 from command_line.errors import CommandFailed
 from command_line.service_units import LAUNCHD_LABEL, SYSTEMD_UNIT, WINDOWS_TASK, Manager
 from memory_cache.home import Home, user_home
+
+_BOOTSTRAP_TRIES = 6
 
 
 def manager() -> Manager:
@@ -34,7 +38,8 @@ def program() -> str:
 
 def definition(kind: Manager, home: Home, environ: Mapping[str, str] = os.environ) -> bytes:
     """The service definition as it is written to disk."""
-    command = [program(), "daemon", "run"]
+    # Its log is the rotated file of the home on every platform: launchd would never rotate, Windows keep nothing.
+    command = [program(), "daemon", "run", "--background"]
     # Only a home that was chosen has to be told; the usual one is found without help.
     kept = {"CLAUDE_MEMORY_HOME": str(home.root)} if environ.get("CLAUDE_MEMORY_HOME") else {}
     if kind == "systemd":
@@ -60,8 +65,10 @@ def definition_file(kind: Manager, environ: Mapping[str, str] = os.environ) -> P
     return Home.current(environ).root / "claude-memory-task.xml"
 
 
-def install(home: Home) -> list[str]:
-    """Write the definition and start the service. Returns what was done and what is left to do, as sentences.
+def install(home: Home) -> tuple[bool, list[str]]:
+    """Write the definition and start the service, anew where it was installed before.
+
+    Returns whether the manager runs it now, and what was done and is left to do, as sentences.
 
     Raises: CommandFailed when the file cannot be written. A manager that is not there is no failure: the
     definition is in place for the day it is.
@@ -74,20 +81,21 @@ def install(home: Home) -> list[str]:
     except OSError as error:
         raise CommandFailed("Cannot install", f"{target} cannot be written: {error.strerror}.") from error
     done = [f"Wrote {target}."]
+    for command in _forget_commands(kind):
+        _run(command)  # fails when there was none before
     commands = _start_commands(kind, target)
     for number, command in enumerate(commands):
         if command is commands[-1]:
             daemon_client.stop(home)  # one that was started by hand would keep the service's from running
-        problem = _run(command)
+        problem = _run_patiently(command)
         if problem:
-            left = ", ".join(f"`{' '.join(each)}`" for each in commands[number:])
-            done.append(f"`{' '.join(command)}` did not work ({problem}). Run yourself after the next login: {left}.")
-            done.append("Until then `claude-memory daemon start` starts the daemon.")
-            return done
+            left = ", ".join(f"`{shlex.join(each)}`" for each in commands[number:])
+            done.append(f"`{shlex.join(command)}` did not work ({problem}). Run yourself after the next login: {left}.")
+            return False, done
     done.append("The daemon runs now and starts with every login.")
     if kind == "systemd":
         done.append("On a machine without a login (a server): `loginctl enable-linger` keeps it running.")
-    return done
+    return True, done
 
 
 def uninstall() -> list[str]:
@@ -104,9 +112,18 @@ def uninstall() -> list[str]:
     return [f"Removed {target}."]
 
 
+def _forget_commands(kind: Manager) -> list[list[str]]:
+    """What makes way for a new definition: launchd refuses one whose label it knows, and keeps the old."""
+    return [["launchctl", "bootout", f"{_launchd_domain()}/{LAUNCHD_LABEL}"]] if kind == "launchd" else []
+
+
 def _start_commands(kind: Manager, target: Path) -> list[list[str]]:
     if kind == "systemd":
-        return [["systemctl", "--user", "daemon-reload"], ["systemctl", "--user", "enable", "--now", SYSTEMD_UNIT]]
+        return [
+            ["systemctl", "--user", "daemon-reload"],
+            ["systemctl", "--user", "enable", SYSTEMD_UNIT],
+            ["systemctl", "--user", "restart", SYSTEMD_UNIT],
+        ]
     if kind == "launchd":
         return [["launchctl", "bootstrap", _launchd_domain(), str(target)]]
     return [
@@ -125,6 +142,17 @@ def _stop_commands(kind: Manager, target: Path) -> list[list[str]]:
 
 def _launchd_domain() -> str:
     return f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui/0"
+
+
+def _run_patiently(command: list[str]) -> str:
+    """As `_run`. launchd takes its time to forget a label, and refuses to learn it anew meanwhile."""
+    problem = _run(command)
+    for _ in range(_BOOTSTRAP_TRIES if command[:2] == ["launchctl", "bootstrap"] else 0):
+        if not problem:
+            break
+        time.sleep(0.5)
+        problem = _run(command)
+    return problem
 
 
 def _run(command: list[str]) -> str:

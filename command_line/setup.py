@@ -8,14 +8,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from command_line.arguments import Commands, add_command, wants_json
-from command_line.errors import CommandFailed
+from command_line.setup_questions import BACKENDS, Answers, answers
 
-BACKENDS = ("folder", "onedrive")
+if TYPE_CHECKING:
+    from memory_cache.home import Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +28,13 @@ class Step:
     apply: Callable[[], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What the user wants."""
-
-    backend: str
-    path: Path | None
-    service: bool
-    claude_code: bool
-    desktop: bool
-
-
 def register(commands: Commands) -> None:
     """Add the commands."""
     parser = add_command(commands, "setup", run_setup, "choose the storage, start the daemon, tell Claude")
     parser.add_argument("--backend", choices=BACKENDS, help="where memories are kept")
     parser.add_argument("--path", help="the folder of the folder backend")
+    parser.add_argument("--client-id", metavar="ID", help="OneDrive: id of your app registration")
+    parser.add_argument("--tenant", help="OneDrive: common, consumers, organizations, or a tenant's id")
     parser.add_argument("--yes", action="store_true", help="take the offered answers, ask nothing")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, change nothing")
     for name, what in (
@@ -55,26 +48,31 @@ def register(commands: Commands) -> None:
 
 
 def run_setup(args: argparse.Namespace) -> int:
-    """Ask, show, do."""
-    steps = plan_setup(_answers(args))
-    _carry_out(steps, dry_run=args.dry_run, as_json=wants_json(args))
-    if not args.dry_run and not wants_json(args):
+    """Ask, show, do. Exit code 3 when all is done but a login for which nobody is there."""
+    from command_line.failures import LOGIN, OK
+
+    wanted = answers(args)
+    waits = _needs_login(wanted) and not wanted.login
+    _carry_out(plan_setup(wanted), dry_run=args.dry_run, as_json=wants_json(args), login="needed" if waits else "")
+    if args.dry_run:
+        return OK
+    if waits:
+        sys.stderr.write("Login needed: Nobody is logged in to OneDrive on this device.\nRun `claude-memory login`.\n")
+        return LOGIN
+    if not wants_json(args):
         print("\nTry it: claude-memory remember --category learning --global 'The build needs Python 3.11'")
         print("Then on another machine: claude-memory recall build")
-    return 0
+    return OK
 
 
 def run_uninstall(args: argparse.Namespace) -> int:
     """Take everything back but the memories, and say what stays."""
     steps, stays = plan_uninstall()
-    _carry_out(steps, dry_run=args.dry_run, as_json=wants_json(args))
-    if not wants_json(args):
-        for line in stays:
-            print(line)
+    _carry_out(steps, dry_run=args.dry_run, as_json=wants_json(args), stays=stays)
     return 0
 
 
-def plan_setup(answers: Answers) -> list[Step]:
+def plan_setup(wanted: Answers) -> list[Step]:
     """The changes that these answers ask for, in an order in which each can rely on those before."""
     from command_line import registration, service_install
     from memory_cache import settings as settings_file
@@ -83,37 +81,40 @@ def plan_setup(answers: Answers) -> list[Step]:
 
     home = Home.current()
     steps: list[Step] = []
-    storage: dict[str, object] = {"backend": answers.backend}
-    if answers.backend == "folder" and answers.path is not None:
-        folder = answers.path
+    storage: dict[str, object] = {"backend": wanted.backend}
+    if wanted.backend == "folder" and wanted.path is not None:
+        folder = wanted.path
         if home.lies_in(folder):
             raise SettingsError(f"{folder} holds this device's own files ({home.root}).", "Give another folder.")
         storage["path"] = str(folder)
         if not folder.is_dir():
             steps.append(Step(f"create the folder {folder}", lambda: _create(folder)))
 
+    told = {"client_id": wanted.client_id, "tenant": wanted.tenant} if wanted.client_id else {}
+
     def write_settings() -> list[str]:
         home.ensure()
-        settings_file.save(home, {"storage": storage})
+        settings_file.save(home, {"storage": storage, **({"onedrive": told} if told else {})})
         return []
 
     steps.append(
-        Step(f"write {home.config_file}: storage {answers.backend} {storage.get('path', '')}".rstrip(), write_settings)
+        Step(f"write {home.config_file}: storage {wanted.backend} {storage.get('path', '')}".rstrip(), write_settings)
     )
     patterns = user_home(os.environ) / ".claude" / "odsp-memory" / "patterns.json"
     if patterns.is_file() and not (home.root / "patterns.json").exists():
         steps.append(Step(f"copy the older server's file patterns, {patterns}", lambda: _copy(patterns, home.root)))
-    if answers.backend == "onedrive":
-        steps.append(Step("log in to OneDrive", _login))
-    if answers.service:
+    if wanted.service:
         target = service_install.definition_file(service_install.manager())
-        steps.append(Step(f"install the service {target}", lambda: service_install.install(home)))
+        steps.append(Step(f"install the service {target}", lambda: _install(home)))
     program = service_install.program()
-    if answers.claude_code:
+    if wanted.claude_code:
         steps.append(Step("register with Claude Code for all projects", lambda: _add_code(program)))
-    if answers.desktop:
+    if wanted.desktop:
         config = registration.desktop_config_file()
         steps.append(Step(f"register with Claude Desktop in {config}", lambda: _add_desktop(program)))
+    if wanted.login and _needs_login(wanted):
+        # Last: a login that fails can be repeated alone, and a running daemon takes it up.
+        steps.append(Step("log in to OneDrive", _login))
     return steps
 
 
@@ -142,56 +143,25 @@ def plan_uninstall() -> tuple[list[Step], list[str]]:
     where = storage.path if storage.backend == "folder" else "OneDrive"
     stays = [f"Your memories stay where they are: {where or 'no storage was set up'}."]
     stays += [f"So does {home.root / name}." for name in KEPT_FOLDERS if (home.root / name).exists()]
-    return steps, stays
+    return steps, stays + registration.left_behind()
 
 
-def _answers(args: argparse.Namespace) -> Answers:
-    from command_line import registration
-    from command_line.storage_choice import offered_folder
+def _needs_login(wanted: Answers) -> bool:
+    """Whether OneDrive will ask who this is."""
+    from memory_cache import settings as settings_file
+    from memory_cache.home import Home
+    from storage_backends import onedrive
 
-    interactive = sys.stdin.isatty() and not args.yes and not args.dry_run and not wants_json(args)
-    ask = _ask if interactive else _take_default
-    backend = args.backend or (
-        "folder" if args.path else ask("Where shall memories be kept? folder or onedrive", "folder")
-    )
-    if backend not in BACKENDS:
-        raise CommandFailed("Unknown storage", f"{backend!r} is neither folder nor onedrive.", code=2)
-    path: Path | None = None
-    if backend == "folder":
-        offered = offered_folder(os.environ)
-        path = Path(args.path or ask("Which folder?", str(offered))).expanduser().absolute()
-        if path.exists() and not path.is_dir():
-            raise CommandFailed("Not a folder", f"{path} is a file.", "Name a folder with --path.", code=2)
-        if not path.exists() and not path.parent.is_dir() and path != offered:
-            raise CommandFailed(
-                "No such folder", f"{path.parent} does not exist.", "Create it or name another.", code=2
-            )
-
-    def wanted(flag: bool | None, question: str, default: bool) -> bool:
-        return flag if flag is not None else _yes(ask(question, "yes" if default else "no"))
-
-    return Answers(
-        backend=backend,
-        path=path,
-        service=wanted(args.service, "Run the daemon as a service, so that memories are always in step?", True),
-        claude_code=wanted(args.claude_code, "Register with Claude Code?", registration.has_claude_code()),
-        desktop=wanted(args.desktop, "Register with Claude Desktop?", registration.has_desktop()),
-    )
+    if wanted.backend != "onedrive":
+        return False
+    home = Home.current()
+    told = {"client_id": wanted.client_id, "tenant": wanted.tenant or "common"}
+    known = settings_file.load(home, os.environ).onedrive.model_dump()
+    state = onedrive.login_state(onedrive.OneDriveSettings(**{**known, **told}), home.login_dir, os.environ)
+    return state.state != "ok"
 
 
-def _ask(question: str, default: str) -> str:
-    return input(f"{question} [{default}] ").strip() or default
-
-
-def _take_default(question: str, default: str) -> str:
-    return default
-
-
-def _yes(text: str) -> bool:
-    return text.strip().lower() in {"y", "yes", "j", "ja", "true", "1"}
-
-
-def _carry_out(steps: list[Step], *, dry_run: bool, as_json: bool) -> None:
+def _carry_out(steps: list[Step], *, dry_run: bool, as_json: bool, login: str = "", stays: Sequence[str] = ()) -> None:
     lines: list[str] = []
     for step in steps:
         if not as_json:
@@ -203,13 +173,13 @@ def _carry_out(steps: list[Step], *, dry_run: bool, as_json: bool) -> None:
                 for line in done:
                     print(f"  {line}")
     if as_json:
-        print(
-            json.dumps(
-                {"dry_run": dry_run, "steps": [step.title for step in steps], "notes": lines}, ensure_ascii=False
-            )
-        )
-    elif not steps:
+        told = {"dry_run": dry_run, "steps": [step.title for step in steps], "notes": [*lines, *stays]}
+        print(json.dumps({**told, "login": login} if login else told, ensure_ascii=False))
+        return
+    if not steps:
         print("Nothing to do.")
+    for line in stays:
+        print(line)
 
 
 def _create(folder: Path) -> list[str]:
@@ -222,6 +192,21 @@ def _copy(source: Path, folder: Path) -> list[str]:
     return []
 
 
+def _install(home: "Home") -> list[str]:
+    """The service; where no manager takes it, a daemon that lasts as long as this machine is on."""
+    from command_line import service_install
+    from command_line.daemon_commands import start_in_background
+
+    managed, notes = service_install.install(home)
+    if not managed:
+        running = start_in_background(home)
+        notes.append(
+            f"Until then the daemon runs in the background (process {running['pid']}). After a restart of this machine "
+            "the next Claude session starts one, or `claude-memory daemon start`."
+        )
+    return notes
+
+
 def _login() -> list[str]:
     from command_line.login_commands import login
 
@@ -231,14 +216,14 @@ def _login() -> list[str]:
 def _add_code(program: str) -> list[str]:
     from command_line import registration
 
-    registration.add_to_claude_code(program)
+    registration.add_to_claude_code([program])
     return ["New Claude Code sessions see the memory tools."]
 
 
 def _add_desktop(program: str) -> list[str]:
     from command_line import registration
 
-    registration.add_to_desktop(program)
+    registration.add_to_desktop([program])
     return ["Restart Claude Desktop."]
 
 

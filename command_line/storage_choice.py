@@ -20,6 +20,14 @@ def offered_folder(environ: Mapping[str, str]) -> Path:
     return roots[0] / APP_FOLDER if len(roots) == 1 else home / "ClaudeMemory"
 
 
+def found_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Where memories could be kept, for each place that is found on this machine: none of them need exist."""
+    home = user_home(environ)
+    older = older_servers_folder(home)
+    found = [older] if older is not None else []
+    return list(dict.fromkeys([*found, *(root / APP_FOLDER for root in onedrive_roots(environ, home))]))
+
+
 def older_servers_folder(home: Path) -> Path | None:
     """Where claude-onedrive-memory 0.2 kept its memories, if it was set up for this user and the folder exists."""
     try:

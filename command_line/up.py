@@ -66,11 +66,10 @@ def prepared(home: "Home", environ: Mapping[str, str]) -> "Settings":
 
 
 def connect_command(environ: Mapping[str, str]) -> list[str]:
-    """The `claude mcp add …` command that makes this installation known to Claude Code, in every project."""
-    home = environ.get("CLAUDE_MEMORY_HOME")
-    # `-e` takes all values that follow it, so another option must stand between it and the name.
-    variables = ["-e", f"CLAUDE_MEMORY_HOME={home}"] if home else []
-    return ["claude", "mcp", "add", *variables, "--scope", "user", "memory", "--", *program(), "mcp"]
+    """The command that makes this installation known to Claude Code, in every project."""
+    from command_line.registration import claude_code_command
+
+    return claude_code_command(program(), environ)
 
 
 def program() -> list[str]:

@@ -51,8 +51,9 @@ def socket_file(home: str) -> str:
     return f"/tmp/claude-memory-{os.getuid()}/{name}.sock"  # noqa: S108
 
 
-def connect(home: str) -> tuple[_socket.socket, str]:
-    """A connection to the daemon of this home, and the token it wants to see (empty on Unix).
+def connect(home: str, seconds: float = _CONNECT_SECONDS) -> tuple[_socket.socket, str]:
+    """A connection to the daemon of this home, and the token it wants to see (empty on Unix). A daemon that is too
+    busy to accept it is waited for so many seconds.
 
     Raises: OSError when no daemon listens there, or when the place is not this user's own.
     """
@@ -60,7 +61,7 @@ def connect(home: str) -> tuple[_socket.socket, str]:
         with open(os.path.join(home, ADDRESS_NAME), encoding="ascii") as file:  # noqa: PTH118, PTH123
             port, _, token = file.read().strip().partition(" ")
         connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        return _connected(connection, ("127.0.0.1", int(port))), token
+        return _connected(connection, ("127.0.0.1", int(port)), seconds), token
     path = socket_file(home)
     directory = os.path.dirname(path)  # noqa: PTH120
     if directory != home:
@@ -68,12 +69,12 @@ def connect(home: str) -> tuple[_socket.socket, str]:
         facts = os.lstat(directory)
         if facts.st_uid != os.getuid() or (facts.st_mode & 0o170077) != 0o040000:
             raise PermissionError(f"{path} lies in a directory that is not this user's own")
-    return _connected(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), path), ""
+    return _connected(_socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), path, seconds), ""
 
 
-def _connected(connection: _socket.socket, address: str | tuple[str, int]) -> _socket.socket:
+def _connected(connection: _socket.socket, address: str | tuple[str, int], seconds: float) -> _socket.socket:
     try:
-        connection.settimeout(_CONNECT_SECONDS)
+        connection.settimeout(seconds)
         connection.connect(address)
     except BaseException:
         connection.close()

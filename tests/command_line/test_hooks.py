@@ -2,10 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +111,24 @@ def test_a_fetched_page_is_kept_without_its_private_parts(device: dict[str, str]
     assert "4711" not in "".join(p.read_text("utf-8", "replace") for p in tmp_path.rglob("*") if p.is_file())
 
 
+@pytest.mark.usefixtures("daemon")
+def test_what_was_captured_is_shown_and_can_be_taken_away_everywhere(device: dict[str, str], tmp_path: Path) -> None:
+    hook(device, "post-tool-use", FETCHED)
+    deadline = time.monotonic() + 15
+    while not (listed := claude_memory(device, "documents", "list")["documents"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert listed[0]["source"] == "https://example.org/widgets"
+    while not list((tmp_path / "shared").glob("documents/*.md")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    claude_memory(device, "documents", "forget", listed[0]["id"])
+    assert claude_memory(device, "documents", "list")["documents"] == []
+    while list((tmp_path / "shared").glob("documents/*.md")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_fetched_page_waits_privately_when_no_daemon_runs(device: dict[str, str], tmp_path: Path) -> None:
     assert injected(hook(device, "post-tool-use", FETCHED)) == ""
     (waiting,) = (tmp_path / "home" / "spool").iterdir()
@@ -145,6 +166,53 @@ def test_prompts_recall_memories_only_when_that_is_switched_on(device: dict[str,
 def test_no_input_makes_a_hook_fail_or_speak(device: dict[str, str], event: str, payload: str) -> None:
     done = hook(device, event, payload)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("words", [[], [""], ["--help"], ["nonsense", "and", "more"], ["session-start", "more"]])
+def test_no_arguments_make_a_hook_fail_or_speak(device: dict[str, str], words: list[str]) -> None:
+    done = subprocess.run(
+        [*COMMAND, "hook", *words], env=device, input="{}", capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@contextmanager
+def endless_daemon(home: Path) -> Iterator[None]:
+    """A daemon that begins to answer and never comes to an end; each byte comes well within any single wait."""
+    home.mkdir()
+    over = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(b"999999\n")
+            while not over.wait(0.02):
+                connection.sendall(b" ")
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],)).start()
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(home / "daemon.sock"))
+        listener.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_nobody_waits_for_a_daemon_that_comes_to_no_end(device: dict[str, str], tmp_path: Path) -> None:
+    with endless_daemon(tmp_path / "home"):
+        assert injected(hook(device, "user-prompt-submit", {"prompt": "why does it squeak?"})) == ""
+        assert injected(hook(device, "post-tool-use", FETCHED)) == ""
+        assert injected(hook(device, "session-start", {"source": "startup"})) == ""
+    (waiting,) = (tmp_path / "home" / "spool").iterdir()
+    assert "frambozzle" in waiting.read_text("utf-8"), "kept by the hook itself"
 
 
 def test_a_hook_imports_nothing_heavy(device: dict[str, str]) -> None:

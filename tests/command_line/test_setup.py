@@ -1,62 +1,21 @@
 """Setup does what it says and uninstall takes it back; memories are never part of that."""
 
 import json
-import os
-import subprocess
-import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-CLAUDE = """#!{python}
-import json, pathlib, sys
-log = pathlib.Path(__file__).with_name("claude-calls.jsonl")
-calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-known = any(c[:2] == ["mcp", "add-json"] for c in calls) and not any(c[:2] == ["mcp", "remove"] for c in calls)
-with log.open("a") as file:
-    file.write(json.dumps(sys.argv[1:]) + "\\n")
-sys.exit(0 if sys.argv[1:3] != ["mcp", "get"] or known else 1)
-"""
-
-
-class Person:
-    """A user with a home directory of their own, a `claude` command that notes its calls, and no service manager."""
-
-    def __init__(self, base: Path) -> None:
-        self.home = base / "user"
-        self.tools = base / "tools"
-        self.home.mkdir()
-        self.tools.mkdir()
-        claude = self.tools / "claude"
-        claude.write_text(CLAUDE.format(python=sys.executable))
-        claude.chmod(0o755)
-        self.environment = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{self.tools}{os.pathsep}/usr/bin{os.pathsep}/bin",
-            "HOME": str(self.home),
-            "PYTHONPATH": str(ROOT),
-        }
-
-    def run(self, *arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
-        command = [str(Path(sys.executable).with_name("claude-memory")), *arguments]
-        done = subprocess.run(
-            command, env=self.environment, cwd=self.home, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    def files(self) -> dict[str, bytes]:
-        return {str(p.relative_to(self.home)): p.read_bytes() for p in sorted(self.home.rglob("*")) if p.is_file()}
-
-    def calls(self) -> list[list[str]]:
-        log = self.tools / "claude-calls.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+from tests.command_line.person import Person
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
-    return Person(tmp_path)
+def person(tmp_path: Path) -> Iterator[Person]:
+    made = Person(tmp_path)
+    yield made
+    made.end()
 
 
 def desktop(person: Person) -> Path:
@@ -100,10 +59,15 @@ def test_setup_and_uninstall_leave_nothing_but_memories(person: Person) -> None:
     assert ["mcp", "remove", "--scope", "user", "memory"] in person.calls()
 
 
-def test_without_a_service_manager_setup_says_how_the_daemon_starts(person: Person) -> None:
+def test_without_a_service_manager_the_daemon_runs_all_the_same_and_setup_says_so(person: Person) -> None:
     said = person.run("setup", "--yes", "--path", str(person.home / "notes"), "--service").stdout
-    assert "systemctl --user enable --now" in said
-    assert "claude-memory daemon start" in said
+    assert "systemctl --user enable claude-memory.service" in said
+    running = json.loads(person.run("daemon", "status", "--json").stdout)
+    assert f"the daemon runs in the background (process {running['pid']})" in said
+    assert running["auto_started"] is False, "it does not end by itself"
+    assert "storage" in person.run("status").stdout
+    person.run("uninstall")
+    assert json.loads(person.run("daemon", "status", "--json").stdout)["running"] is False
 
 
 def test_a_service_definition_is_printed_for_this_platform_and_others(person: Person) -> None:
@@ -114,10 +78,59 @@ def test_a_service_definition_is_printed_for_this_platform_and_others(person: Pe
 
 
 def test_setup_twice_is_setup_once(person: Person) -> None:
+    def written() -> dict[str, bytes]:
+        moving = ("cache.sqlite3", "daemon.", "notes/")  # what a running daemon writes
+        return {name: text for name, text in person.files().items() if not any(part in name for part in moving)}
+
     person.run("setup", "--yes", "--path", str(person.home / "notes"))
-    first = person.files()
+    first, running = written(), person.run("daemon", "status", "--json").stdout
     person.run("setup", "--yes", "--path", str(person.home / "notes"))
-    assert person.files() == first
+    assert written() == first
+    assert json.loads(person.run("daemon", "status", "--json").stdout)["pid"] == json.loads(running)["pid"]
+
+
+def test_uninstall_without_the_claude_command_says_what_is_left_and_how_it_goes(person: Person) -> None:
+    person.run("setup", "--yes", "--path", str(person.home / "notes"), "--no-service")
+    known = person.home / ".claude.json"
+    known.write_text(json.dumps({"mcpServers": {"memory": {"command": "/x/claude-memory", "args": ["mcp"]}}}))
+    plugins = person.home / ".claude" / "plugins" / "installed_plugins.json"
+    plugins.parent.mkdir(parents=True)
+    plugins.write_text(json.dumps({"version": 2, "plugins": {"memory@claude-onedrive-memory": []}}))
+    before = known.read_text()
+    (person.tools / "claude").rename(person.tools / "gone")
+    said = person.run("uninstall").stdout
+    assert "claude mcp remove --scope user memory" in said
+    assert "claude plugin uninstall memory@claude-onedrive-memory" in said
+    assert known.read_text() == before
+
+
+def test_who_has_the_plugin_gets_no_second_server_entry(person: Person) -> None:
+    plugins = person.home / ".claude" / "plugins" / "installed_plugins.json"
+    plugins.parent.mkdir(parents=True)
+    plugins.write_text(json.dumps({"version": 2, "plugins": {"memory@claude-onedrive-memory": []}}))
+    assert "Claude Code" not in person.run("setup", "--dry-run").stdout
+
+
+def test_onedrive_without_an_app_registration_says_where_one_comes_from(person: Person) -> None:
+    done = person.run("setup", "--backend", "onedrive", "--yes", code=2)
+    assert "--client-id" in done.stderr
+    assert "docs/onedrive.md" in done.stderr
+    assert person.files() == {}
+
+
+def test_a_login_for_which_nobody_is_there_is_left_to_do_and_all_else_is_done(person: Person) -> None:
+    choice = ["setup", "--backend", "onedrive", "--client-id", "1111-2222", "--tenant", "consumers", "--no-service"]
+    assert json.loads(person.run(*choice, "--json", "--dry-run").stdout)["login"] == "needed"
+    assert person.files() == {}
+    done = person.run(*choice, "--yes", code=3)
+    assert "claude-memory login" in done.stderr
+    settings = tomllib.loads((person.device / "config.toml").read_text())
+    assert settings["storage"]["backend"] == "onedrive"
+    assert settings["onedrive"] == {"client_id": "1111-2222", "tenant": "consumers"}
+    assert [call for call in person.calls() if call[:2] == ["mcp", "add-json"]]
+    again = person.run("setup", "--backend", "onedrive", "--yes", "--json", "--no-service", code=3)
+    assert json.loads(again.stdout)["login"] == "needed"
+    assert tomllib.loads((person.device / "config.toml").read_text()) == settings, "what was told once stays"
 
 
 def test_uninstall_keeps_what_the_storage_has_not_got(person: Person) -> None:
@@ -168,3 +181,11 @@ def test_answers_that_cannot_be_used_change_nothing(person: Person, arguments: l
     done = person.run("setup", "--yes", *arguments, code=2)
     assert says in done.stderr
     assert person.files() == {}
+
+
+def test_what_ends_a_daemon_that_nobody_watches_is_in_the_log_that_one_command_names(person: Person) -> None:
+    person.environment["CLAUDE_MEMORY_STORAGE_BACKEND"] = "floppy"
+    person.run("daemon", "run", "--background", code=2)
+    log = Path(json.loads(person.run("daemon", "status", "--json").stdout)["log"])
+    assert str(log) in person.run("daemon", "status").stdout
+    assert "storage.backend" in json.loads(log.read_text().splitlines()[-1])["error"]

@@ -1,5 +1,6 @@
 """`claude-memory up`: nothing asked, everything told."""
 
+import json
 import os
 import pty
 import shlex
@@ -44,10 +45,11 @@ def test_without_any_onedrive_a_folder_of_its_own_is_made(device: Device) -> Non
         eventually(lambda: "ok" in out.read_text() and "Connect" in out.read_text())
         line = next(line for line in out.read_text().splitlines() if line.strip().startswith("claude mcp add"))
         words = shlex.split(line)
-        program = words[words.index("--") + 1 :]
-        assert Path(program[0]).is_absolute()
-        assert program[-1] == "mcp"
-        assert f"CLAUDE_MEMORY_HOME={device.home}" in words
+        entry = json.loads(words[-1])
+        assert Path(entry["command"]).is_absolute()
+        assert entry["args"][-1] == "mcp"
+        assert entry["alwaysLoad"] is True, "its tools are there in the first turn"
+        assert entry["env"] == {"CLAUDE_MEMORY_HOME": str(device.home)}
         with Session(device) as session:
             session.open()
             session.remember("Up and running")

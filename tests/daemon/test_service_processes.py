@@ -26,7 +26,7 @@ def device(tmp_path: Path) -> Iterator[Device]:
 
 
 def test_started_asked_and_stopped(device: Device) -> None:
-    assert device.run("daemon", "status") == {"running": False}
+    assert device.run("daemon", "status")["running"] is False
     started = device.run("daemon", "start")
     pid = started["pid"]
     assert started["running"] is True
