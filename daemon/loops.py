@@ -1,7 +1,7 @@
 """The loops of the daemon: one keeps the storage in step, the others run small jobs now and then.
 
 A loop survives whatever fails in it: it says so, waits a little longer each time, and goes on. Only damage of
-the cache ends the daemon: the next one examines and repairs it when it opens it.
+the cache ends all of them: it is examined and repaired when the daemon opens it anew.
 """
 
 import logging

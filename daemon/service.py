@@ -24,6 +24,7 @@ from anyio.streams.buffered import BufferedByteStream
 from daemon import lock
 from daemon.control import Handler, open_socket
 from daemon.engine import SyncEngine
+from daemon.logging_setup import error_words
 from daemon.loops import Engine, Job, LoopHealth, MakeEngine, OpenBackend, SyncLoop, damage_in, file_mark, run_job
 from daemon.notify import Notifier, Progress, feed_watchdog
 from daemon.requests import ControlRequests
@@ -33,6 +34,7 @@ from daemon.sessions import Sessions
 from daemon.upkeep import standard_jobs
 from memory_cache import health
 from memory_cache.cache import MemoryCache
+from memory_cache.errors import CacheDamaged
 from memory_cache.home import Home
 from memory_cache.settings import Settings
 from storage_backends.base import StorageBackend
@@ -41,6 +43,7 @@ SESSION_SECONDS, ROUND_SECONDS = 3.0, 5.0
 """How long, at the end, sessions may finish their answers and a round may go on."""
 
 _CHECK_SECONDS = 5.0
+_REOPENED_MOST, _REOPENED_SECONDS = 4, 120.0
 
 _log = logging.getLogger(__name__)
 
@@ -115,24 +118,55 @@ async def run_daemon(
 
     `on_ready` runs beside the service (a live view …); when it returns nothing happens, and it is cancelled at the end.
 
+    A cache that is damaged, removed or replaced meanwhile is opened anew, which repairs it: no device stays out of
+    step because somebody cleaned up. Only damage that comes back at once, again and again, ends the daemon.
+
     Raises: daemon.lock.AlreadyLocked, CacheUnusable, OSError (no socket can be made).
     """
     home.ensure()
     notifier = Notifier(environ)
-    progress = Progress()
     with lock.hold(home.lock_file, "daemon"):
-        async with parts.open_cache() as cache:
-            service = await _service(home, settings, parts, cache, progress, version, auto_started)
-            try:
-                await _live(service, parts, cache, notifier, progress, on_ready)
-            except BaseExceptionGroup as group:
-                damage = damage_in(group)
-                if damage is None:
-                    raise
-                raise damage from group
-            finally:
-                notifier.stopping()
+        own = _inode(home.lock_file)
+        opened: list[float] = []
+        try:
+            while True:
+                opened = [*opened[1 - _REOPENED_MOST :], time.monotonic()]
+                try:
+                    await _with_cache(home, settings, parts, notifier, version, auto_started, on_ready)
+                except CacheDamaged as damage:
+                    if _inode(home.lock_file) != own:
+                        _log.info("stopping", extra={"why": "the home was removed"})
+                        break
+                    if len(opened) == _REOPENED_MOST and opened[-1] - opened[0] < _REOPENED_SECONDS:
+                        raise
+                    _log.warning("the cache is opened anew: %s", error_words(damage))
+                else:
+                    break
+        finally:
+            notifier.stopping()
     _log.info("ended")
+
+
+async def _with_cache(
+    home: Home,
+    settings: Settings,
+    parts: Parts,
+    notifier: Notifier,
+    version: str,
+    auto_started: bool,
+    on_ready: Callable[[Service], Coroutine[Any, Any, None]] | None,
+) -> None:
+    """Serve with one cache until the end. Raises: CacheDamaged when it is not usable any more, as `run_daemon`."""
+    progress = Progress()
+    async with parts.open_cache() as cache:
+        service = await _service(home, settings, parts, cache, progress, version, auto_started)
+        try:
+            await _live(service, parts, cache, notifier, progress, on_ready)
+        except BaseExceptionGroup as group:
+            damage = damage_in(group)
+            if damage is None:
+                raise
+            raise damage from group
 
 
 async def _service(

@@ -4,6 +4,7 @@ Every write is one function in one `BEGIN IMMEDIATE … COMMIT`, run whole on th
 a cancelled caller cannot leave a transaction open, and two processes queue up instead of failing.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -95,6 +96,8 @@ def schema_version() -> int:
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the schema up to date; safe when several processes do it at once.
 
+    An older cache is derived anew from the bytes of its files: a new table knows nothing of what is there already.
+
     Raises: CacheUnusable when the file was written by a newer version of this program.
     """
     migrations = _migrations()
@@ -113,6 +116,10 @@ def migrate(connection: sqlite3.Connection) -> None:
                 for statement in _statements(script):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {number:d}")
+        if 0 < current < newest:
+            from memory_cache import indexing  # only here: every process opens a cache, few meet an old one
+
+            indexing.rebuild(connection)
 
 
 def _user_version(connection: sqlite3.Connection) -> int:
@@ -244,6 +251,12 @@ class Database:
         with self._watched():
             await self._writer.run(run)
 
+    async def hand_on(self) -> None:
+        """Before the end: when the file was removed or replaced, leave a copy of what only this process can read."""
+        if _identity(self.path) != self._identity and self.path.parent.is_dir():
+            with suppress(OSError, sqlite3.Error):
+                await self._reader.run(lambda connection: _copy(connection, orphan_of(self.path)))
+
     def _refuse_when_replaced(self) -> None:
         # SQLite would go on writing into a file that no other process can see, and that is gone at the end.
         if _identity(self.path) != self._identity:
@@ -270,6 +283,22 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
+def _copy(connection: sqlite3.Connection, path: Path) -> None:
+    unfinished = path.with_name(f"{path.name}-{os.getpid()}")
+    os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+    copy = sqlite3.connect(unfinished)
+    try:
+        connection.backup(copy)
+    finally:
+        copy.close()
+    unfinished.replace(path)
+
+
+def orphan_of(path: Path) -> Path:
+    """Where those who worked with a cache leave a copy when its file was removed; the next opening takes it over."""
+    return path.with_name(path.name + ".removed")
+
+
 def suspect_mark(path: Path) -> Path:
     """The empty file beside the cache that says: damage was met, examine it at the next opening."""
     return path.with_name(path.name + ".suspect")
@@ -279,7 +308,12 @@ def suspect_mark(path: Path) -> Path:
 async def open_database(path: Path) -> AsyncIterator[Database]:
     """The database at `path`, migrated. Raises: CacheUnusable."""
     async with Connection(lambda: connect_migrated(path)) as writer, Connection(lambda: connect(path)) as reader:
-        yield Database(path, writer, reader)
+        opened = Database(path, writer, reader)
+        try:
+            yield opened
+        finally:
+            with anyio.CancelScope(shield=True):
+                await opened.hand_on()
 
 
 def connect_migrated(path: Path) -> sqlite3.Connection:

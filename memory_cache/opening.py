@@ -2,19 +2,20 @@
 
 A damaged file is moved aside, never deleted at once. A new one takes over every row that is whole, above all those that
 were never uploaded; the rest comes from the storage again. Deletions that had not reached the storage are not taken
-over: a damaged cache never causes a delete.
+over: a damaged cache never causes a delete. A file that was removed while processes worked with it is treated alike:
+they leave a copy of what they held (`database.orphan_of`).
 """
 
 import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import anyio.to_thread
 
 from memory_cache import database, salvage
-from memory_cache.database import Database, suspect_mark
+from memory_cache.database import Database, orphan_of, suspect_mark
 from memory_cache.errors import CacheDamaged, CacheUnusable
 from memory_cache.home import Home, synced_folder_of
 
@@ -25,6 +26,7 @@ except ImportError:  # Windows
 
 _KEPT_ASIDE = 3
 _WAIT_SECONDS = 60.0
+_LEAVE_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -63,6 +65,14 @@ class _Use:
             return False
         return True
 
+    def alone_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self.alone():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
     def share(self) -> None:
         if fcntl is None:
             return
@@ -99,8 +109,11 @@ def _prepare(home: Home, examine: bool) -> _Use:
             f"The folder {home.root} cannot be used: {error.strerror}.", "Check its permissions."
         ) from error
     try:
-        if use.alone():
+        # Whoever still works with a cache that was removed notices within seconds, and hands on what it held.
+        if use.alone() or (not path.exists() and use.alone_within(_LEAVE_SECONDS)):
             _repair_if_damaged(path, examine)
+        elif not path.exists():
+            _create(path)
         use.share()
     except BaseException:
         use.release()
@@ -111,15 +124,41 @@ def _prepare(home: Home, examine: bool) -> _Use:
 def _repair_if_damaged(path: Path, examine: bool) -> None:
     mark = suspect_mark(path)
     left_open = _size(path.with_name(path.name + "-wal")) > 0
+    orphan = orphan_of(path)
     if not path.exists():
-        # A write-ahead log without its database would be played into the new one.
+        if orphan.exists():
+            _replace(orphan, path)
+        else:
+            _create(path)
+    elif not _whole(path, deep=examine or left_open or mark.exists()):
+        _replace(path, path)
+    if orphan.exists():
+        _unite(orphan, path)
+    mark.unlink(missing_ok=True)
+
+
+def _create(path: Path) -> None:
+    """A new file, readable by its owner only. Several processes may do this at once."""
+    with _one_at_a_time(path):
+        if path.exists():
+            return
+        # A log without its database would be played into the new one; and whoever still works with one that was
+        # removed has these two open: another database must not share them.
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         with suppress(OSError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    elif not _whole(path, deep=examine or left_open or mark.exists()):
-        _replace(path)
-    mark.unlink(missing_ok=True)
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    descriptor = os.open(path.with_name(path.name + ".create"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _size(path: Path) -> int:
@@ -145,15 +184,15 @@ def _whole(path: Path, *, deep: bool) -> bool:
     return True
 
 
-def _replace(path: Path) -> None:
-    """Make a new cache of what can be read of the damaged one, and set that one aside."""
+def _replace(source: Path, path: Path) -> None:
+    """Make a new cache of what can be read of the damaged or removed one, and set that one aside."""
     fresh = path.with_name(path.name + ".new")
     for suffix in ("", "-wal", "-shm"):
         fresh.with_name(fresh.name + suffix).unlink(missing_ok=True)
-    aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    aside = _aside(path)
     connection = database.connect_migrated(fresh)
     try:
-        salvage.take_over(path, connection, kept_as=aside)
+        salvage.take_over(source, connection, kept_as=aside)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         connection.close()
@@ -161,9 +200,11 @@ def _replace(path: Path) -> None:
     try:
         # The log goes first: beside a new database it would be played into that.
         for suffix in ("-wal", "-shm", ""):
-            part = path.with_name(path.name + suffix)
+            part = source.with_name(source.name + suffix)
             if part.exists():
                 part.replace(aside.with_name(aside.name + suffix))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
         fresh.replace(path)
     except OSError as error:
         raise CacheUnusable(
@@ -171,6 +212,22 @@ def _replace(path: Path) -> None:
             "End all other processes that use it, then try again.",
         ) from error
     _forget_old_ones(path)
+
+
+def _unite(orphan: Path, path: Path) -> None:
+    """Another process made a new cache before the removed one's last user had left."""
+    aside = _aside(path)
+    connection = database.connect_migrated(path)
+    try:
+        salvage.put_beside(orphan, connection, mark=aside.name.rpartition("damaged-")[2])
+    finally:
+        connection.close()
+    orphan.replace(aside)
+    _forget_old_ones(path)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
 
 
 def _forget_old_ones(path: Path) -> None:

@@ -10,9 +10,11 @@ from memory_cache import files, meta
 from memory_cache.clock import to_text, utc_now
 from memory_cache.database import transaction
 from memory_cache.hashing import content_hash
+from memory_cache.models import FileKind
 
 NOTICE = "opening.notice"
 _META = ("device.id", "device.name", "remote.scope")
+_WRITTEN = (FileKind.MEMORY, FileKind.DOCUMENT, FileKind.PATTERN)
 _HIGHEST_ROW = 1 << 40
 _MOST_FAILURES = 20_000
 
@@ -46,6 +48,33 @@ def take_over(damaged: Path, connection: sqlite3.Connection, *, kept_as: Path) -
     finally:
         source.close()
     return result
+
+
+def put_beside(orphan: Path, connection: sqlite3.Connection, *, mark: str) -> None:
+    """Add to a cache that is in use what a removed one held and no storage has seen.
+
+    Where its path is taken by another text, it becomes a conflict copy, named with `mark`: the next round unites both.
+    """
+    source = sqlite3.connect(orphan, isolation_level=None)
+    source.row_factory = sqlite3.Row
+    try:
+        with transaction(connection):
+            for row in _rows(source, "files", "file_id"):
+                record = files.record_of(row)
+                if record.kind in _WRITTEN and record.content is not None and record.changed_here:
+                    _put_one(connection, record.path, record.content, mark)
+    finally:
+        source.close()
+
+
+def _put_one(connection: sqlite3.Connection, path: str, content: bytes, mark: str) -> None:
+    known = "SELECT 1 FROM files WHERE content_hash = ?"
+    if connection.execute(known, (content_hash(content),)).fetchone():
+        return
+    if files.taken(connection, path):
+        stem, dot, suffix = path.rpartition(".")
+        path = f"{stem} (conflicted copy {mark}){dot}{suffix}"
+    files.add(connection, path, content)
 
 
 def notice(connection: sqlite3.Connection) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,6 +59,7 @@ class Worker:
         self.process.kill()
         self.process.wait()
         self.thread.join()
+        _close(self.process)
         return ended
 
     def _open(self, command: list[str]) -> Process:
@@ -90,11 +92,10 @@ class Writer(Worker):
 
     def work(self) -> None:
         assert self.process.stdout is not None
-        with self.process.stdout:
-            for line in self.process.stdout:
-                if line.endswith("\n"):
-                    done = json.loads(line)
-                    self._done(done["id"], done["marker"])
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                done = json.loads(line)
+                self._done(done["id"], done["marker"])
 
 
 class Server(Worker):
@@ -182,6 +183,7 @@ class Commands(Worker):
                 self.mine.append(memory_id)
             self._done(memory_id, marker)
             if not self.stopped:
+                _close(self.process)
                 self.process = self._begin()
 
     def kill(self) -> int | None:
@@ -189,4 +191,12 @@ class Commands(Worker):
         while self.thread.is_alive():  # one more may be about to start
             self.process.kill()
             self.thread.join(0.05)
+        _close(self.process)
         return None
+
+
+def _close(process: Process) -> None:
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):
+            pipe.close()

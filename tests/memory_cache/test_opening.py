@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_cache import files, meta, remote_tree, salvage, trash
-from memory_cache.database import connect_migrated, suspect_mark, transaction
+from memory_cache import files, meta, opening, remote_tree, salvage, trash
+from memory_cache.database import connect_migrated, orphan_of, suspect_mark, transaction
 from memory_cache.errors import CacheDamaged, CacheUnusable
 from memory_cache.home import Home
 from memory_cache.opening import open_home
+from memory_cache.paths import conflict_copy_of
 from memory_cache.revisions import Cause
 
 from .store import memory_file
@@ -168,6 +169,42 @@ async def test_writing_into_a_cache_that_was_deleted_meanwhile_is_an_error(home:
             await db.write(lambda c: meta.put(c, "k", "v"))
         with pytest.raises(CacheDamaged, match="removed"):
             await db.data_version()
+
+
+async def test_what_a_removed_cache_held_goes_on_in_the_next_one(home: Home) -> None:
+    if os.name == "nt":
+        pytest.skip("an open file cannot be removed there")
+    fill(home, count=3)
+    async with open_home(home) as db:
+        await db.write(lambda c: files.add(c, "memories/task/late.md", memory_file("late0000", "Late")))
+        for suffix in ("", "-wal", "-shm"):
+            home.cache_file.with_name(f"cache.sqlite3{suffix}").unlink(missing_ok=True)
+    async with open_home(home) as db:
+        assert {"Edited here", "Never uploaded", "Late"} <= await db.read(bodies)
+        assert await db.read(lambda c: c.execute("SELECT count(*) FROM files WHERE content IS NULL").fetchone()[0]) == 0
+        assert "damaged" in await db.read(salvage.notice)
+    assert not orphan_of(home.cache_file).exists()
+
+
+async def test_a_new_cache_made_beside_a_removed_one_in_use_gets_what_that_held(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("an open file cannot be removed there")
+    monkeypatch.setattr(opening, "_LEAVE_SECONDS", 0.1)
+    async with open_home(home) as old:
+        await old.write(lambda c: files.add(c, "memories/task/one.md", memory_file("one00000", "One")))
+        await old.write(lambda c: files.add(c, "memories/task/two.md", memory_file("two00000", "Two")))
+        home.cache_file.unlink()  # its log and its index stay: nobody else may get into them
+        async with open_home(home) as new:
+            await new.write(lambda c: files.add(c, "memories/task/two.md", memory_file("two00000", "Other two")))
+            with pytest.raises(CacheDamaged, match="removed or replaced"):
+                await old.write(lambda c: meta.put(c, "k", "v"))
+    async with open_home(home) as db:
+        assert await db.read(bodies) >= {"One", "Two", "Other two"}
+        paths = await db.read(lambda c: {row[0] for row in c.execute("SELECT path FROM files")})
+        assert (await db.read(lambda c: c.execute("PRAGMA quick_check").fetchone()[0])) == "ok"
+    assert {conflict_copy_of(path) or path for path in paths} == {"memories/task/one.md", "memories/task/two.md"}
 
 
 async def test_the_cache_is_refused_inside_a_synced_folder(tmp_path: Path) -> None:
