@@ -8,7 +8,7 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memory_cache import memories, meta, revisions, trash
+from memory_cache import memories, meta, requests, revisions, trash
 from memory_cache.clock import from_text, to_text
 from memory_cache.database import Database
 from memory_cache.revisions import Cause
@@ -43,6 +43,7 @@ def _retire(connection: sqlite3.Connection, now: datetime, grace: timedelta, kee
         trash.move_in(connection, stored.file_id, Cause("expired", now))
     purged = trash.purge(connection, now - keep)
     revisions.purge(connection, now)
+    requests.purge(connection, now)
     return Retired(min(len(due), _BATCH), purged, len(due) > _BATCH)
 
 

@@ -2,13 +2,16 @@
 
 Pure: lines in, lines out. While the first server lives, lines pass as they are and are only noted. A new
 server gets the handshake again (its answer is kept from the client) and the requests that are still open,
-as far as doing them twice does no harm:
+as far as sending them twice does no harm:
 
     every request but `tools/call`                      reads only (MCP has no other writes): sent again
     a call of a tool that says of itself, in the
     answer to `tools/list`, that it reads only or
-    can be repeated without effect                      sent again
+    that a request is carried out once (REPEATABLE)     sent again, marked as REPEATED
     any other call                                      answered: "may or may not have been done"
+
+All of our tools are of the first two kinds; `memory_cache.requests` keeps that promise. The last line is for a
+client that never asked for the tools, and for a server of another version.
 
 The 2026 protocol has no handshake: each request says who asks. An open `subscriptions/listen` is a
 request like any other.
@@ -28,6 +31,9 @@ UNKNOWN_OUTCOME = (
 REPEATABLE = "claude-onedrive-memory/repeatable"
 """In a tool's `_meta`: the same request of the same session, sent twice, is carried out once. (That is less than
 `idempotentHint` says: two requests with the same arguments are two.)"""
+
+REPEATED = "claude-onedrive-memory/repeated"
+"""In the `_meta` of a call that is sent again: an earlier server may have carried it out."""
 
 _MODERN = "io.modelcontextprotocol/protocolVersion"
 Message = dict[str, object]
@@ -138,8 +144,10 @@ class Conversation:
             if self._initialized:
                 to_server.append(self._initialized)
         for key, request in list(self._open.items()):
-            if request.tool is None or request.tool in self._repeatable:
+            if request.tool is None:
                 to_server.append(request.line)
+            elif request.tool in self._repeatable:
+                to_server.append(_repeated(request.message))
             else:
                 del self._open[key]
                 to_client.append(_unknown_outcome(request))
@@ -170,6 +178,14 @@ def _repeatable(tools: object) -> Iterable[str]:
         said = [hints.get("readOnlyHint"), hints.get("idempotentHint")] if isinstance(hints, dict) else []
         if True in said or (isinstance(meta, dict) and meta.get(REPEATABLE) is True):
             yield str(tool.get("name"))
+
+
+def _repeated(message: Message) -> bytes:
+    params = message.get("params")
+    fields = params if isinstance(params, dict) else {}
+    meta = fields.get("_meta")
+    marked = {**(meta if isinstance(meta, dict) else {}), REPEATED: True}
+    return _line({**message, "params": {**fields, "_meta": marked}})
 
 
 def _unknown_outcome(request: _Request) -> bytes:

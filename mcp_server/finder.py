@@ -56,6 +56,7 @@ class Finder:
         self._start_when_answered = False
         self._started: Started | None = None
         self._started_at = 0.0
+        self._reached = False
         self._in_process: InProcess | None = None
 
     def attempt(self, now: float, *, again: bool, needed: bool) -> Server | None:
@@ -95,8 +96,8 @@ class Finder:
         code = self._started.poll()
         if code is not None:
             self._started = None
-            # 0: another daemon was quicker.
-            self._autostart = self._autostart and code == 0
+            # 0: another daemon was quicker. One that had served was killed, and can be started again.
+            self._autostart = self._autostart and (code == 0 or self._reached)
         if code is not None or now > self._started_at + START_SECONDS:
             self._locks.release(_STARTING)
 
@@ -128,7 +129,7 @@ class Finder:
     def _start(self, now: float) -> None:
         try:
             self._started = self._start_daemon()
-            self._started_at = now
+            self._started_at, self._reached = now, False
         except OSError:
             self._autostart = False  # no use waiting for it
             self._locks.release(_STARTING)
@@ -160,6 +161,7 @@ class Finder:
         except OSError:
             answer = b""
         if answer.startswith(READY):
+            self._reached = True
             self._locks.release(_STARTING)
             return connection
         connection.close()

@@ -5,6 +5,8 @@ through, errors are turned into sentences here, once, for every tool.
 """
 
 import difflib
+import hashlib
+import json
 import logging
 import traceback
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -24,7 +26,9 @@ from pydantic import ValidationError
 
 from mcp_server import resources
 from mcp_server.budget import guard
+from mcp_server.conversation import REPEATED
 from mcp_server.session import Session
+from memory_cache import requests
 from memory_cache.errors import InvalidInput, MemoryCacheError, UnknownMemory
 
 _log = logging.getLogger(__name__)
@@ -83,10 +87,22 @@ class MemoryServer(MCPServer[Session]):
         if unknown:
             raise ToolError(_unknown_argument(name, unknown[0], known))
         try:
-            result = await super().call_tool(name, arguments, context)
+            with requests.serving(self._request(name, arguments, context)):
+                result = await super().call_tool(name, arguments, context)
         except ToolError as error:
             raise _helpful(name, error) from error.__cause__
         return _bounded(result) if isinstance(result, CallToolResult) else result
+
+    def _request(
+        self, name: str, arguments: dict[str, Any], context: Context[Session, Any] | None
+    ) -> requests.Request | None:
+        session_key = self.session.context.session_key
+        if session_key is None or context is None:
+            return None
+        call = context.request_context
+        named = json.dumps([session_key, call.request_id, name, arguments], sort_keys=True, default=str)
+        again = (call.meta or {}).get(REPEATED) is True
+        return requests.Request(hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest(), again)
 
     async def list_resources(self) -> list[Resource]:
         """The index of all memories, and the memories that were changed last."""

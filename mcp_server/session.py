@@ -36,12 +36,14 @@ class SessionContext:
         cwd: the client's working directory; None over HTTP, where ours means nothing.
         project_dir: CLAUDE_PROJECT_DIR of the client's environment.
         session_id: CLAUDE_CODE_SESSION_ID, for logs only.
+        session_key: names the relay's session through all of its connections; None where none can be taken up again.
         roots: directories that the client named beforehand.
     """
 
     cwd: str | None = None
     project_dir: str | None = None
     session_id: str | None = None
+    session_key: str | None = None
     roots: tuple[str, ...] = ()
 
     @classmethod
@@ -61,6 +63,7 @@ class SessionContext:
             cwd=_text(preamble.get("cwd")),
             project_dir=_text(preamble.get("project_dir")),
             session_id=_text(preamble.get("session_id")),
+            session_key=_text(preamble.get("session_key")),
             roots=tuple(root for root in roots if isinstance(root, str)) if isinstance(roots, list) else (),
         )
 

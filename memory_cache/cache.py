@@ -25,6 +25,7 @@ from memory_cache import (
     memories,
     paths,
     problems,
+    requests,
     resolving,
     revisions,
     statistics,
@@ -134,8 +135,9 @@ class MemoryCache:
             file_id = writing.remember(c, prepared, self._new_id(), changes.begin(c, "remember", now))
             return memories.by_file(c, file_id)
 
-        memory = await self.database.write(write)
-        return Remembered(memory=memory, similar=tuple(near), warnings=prepared.warnings)
+        memory = await self.once("remember", Memory, write)
+        others = tuple(found for found in near if found.id != memory.id)  # sent again, it would be its own duplicate
+        return Remembered(memory=memory, similar=others, warnings=prepared.warnings)
 
     async def recall(
         self,
@@ -185,7 +187,7 @@ class MemoryCache:
         """Change a memory. Raises: InvalidInput (nothing to change, read-only …), UnknownMemory, AmbiguousId."""
         secrets = self.settings.privacy.secrets
         return await self._change(
-            "update", lambda c, cause: writing.update(c, memories.find(c, id_or_prefix), change, cause, secrets)
+            "update", Memory, lambda c, cause: writing.update(c, memories.find(c, id_or_prefix), change, cause, secrets)
         )
 
     async def forget(self, id_or_prefix: str, reason: str = "forget") -> Memory:
@@ -196,14 +198,14 @@ class MemoryCache:
             trash.move_in(c, stored.file_id, cause)
             return stored.memory
 
-        return await self._change(reason, run)
+        return await self._change(reason, Memory, run)
 
     async def restore(self, id_or_prefix: str, revision: int | None = None) -> Memory:
         """Bring a memory back from the trash, or an earlier text of it.
 
         Raises: InvalidInput (it is not deleted, it has no such revision), UnknownMemory, AmbiguousId.
         """
-        return await self._change("restore", lambda c, cause: writing.restore(c, id_or_prefix, revision, cause))
+        return await self._change("restore", Memory, lambda c, cause: writing.restore(c, id_or_prefix, revision, cause))
 
     async def history(self, id_or_prefix: str) -> Sequence[Revision]:
         """Earlier texts of a living or deleted memory, the latest first. Raises: as `get`."""
@@ -221,6 +223,7 @@ class MemoryCache:
         def run(c: sqlite3.Connection) -> int:
             purged = trash.purge(c, before)
             revisions.purge(c, now)
+            requests.purge(c, now)
             return purged
 
         return await self.database.write(run)
@@ -241,7 +244,9 @@ class MemoryCache:
     async def link(self, id1: str, id2: str, unlink: bool = False) -> tuple[Memory, Memory]:
         """Link two memories in both directions, or end that. Raises: InvalidInput, UnknownMemory, AmbiguousId."""
         return await self._change(
-            "unlink" if unlink else "link", lambda c, cause: links.link(c, id1, id2, unlink=unlink, cause=cause)
+            "unlink" if unlink else "link",
+            tuple[Memory, Memory],
+            lambda c, cause: links.link(c, id1, id2, unlink=unlink, cause=cause),
         )
 
     async def related(self, id_or_prefix: str, depth: int = 1) -> Sequence[tuple[Memory, int]]:
@@ -256,7 +261,7 @@ class MemoryCache:
 
     async def merge(self, ids: Sequence[str], title: str | None = None) -> Memory:
         """Make one memory of several; the first stays. Raises: InvalidInput, UnknownMemory, AmbiguousId."""
-        return await self._change("merge", lambda c, cause: links.merge(c, ids, title, cause))
+        return await self._change("merge", Memory, lambda c, cause: links.merge(c, ids, title, cause))
 
     async def batch_tag(
         self,
@@ -271,6 +276,7 @@ class MemoryCache:
         chosen = filter or Filter()
         result = await self._change(
             "batch_tag",
+            BatchResult,
             lambda c, cause: batch.tag(
                 c, tag, remove=remove, filter_=chosen, query=query, dry_run=dry_run, cause=cause
             ),
@@ -301,6 +307,7 @@ class MemoryCache:
         chosen = filter or Filter()
         return await self._change(
             "batch_delete",
+            BatchResult,
             lambda c, cause: batch.delete(
                 c, filter_=chosen, query=query, expired=expired, stale=stale, dry_run=dry_run, cause=cause
             ),
@@ -319,7 +326,7 @@ class MemoryCache:
         """Settle a conflict. Raises: InvalidInput, AmbiguousId."""
         secrets = self.settings.privacy.secrets
         return await self._change(
-            "resolve_conflict", lambda c, cause: resolving.resolve(c, id, keep, content, cause, secrets)
+            "resolve_conflict", Memory, lambda c, cause: resolving.resolve(c, id, keep, content, cause, secrets)
         )
 
     async def undo_last_change(self) -> Undone:
@@ -328,19 +335,28 @@ class MemoryCache:
         A change of very many memories is undone in several transactions: nobody else waits for all of it.
         """
         now = self.now()
+        earlier: Undone | None = await self.done_before("undo", Undone)
+        if earlier is not None:
+            return earlier
         change = await self.database.read(changes.last)
         results: list[Memory | str] = []
-        for start in range(0, len(change.steps), _UNDO_STEPS):
-            steps = change.steps[start : start + _UNDO_STEPS]
-            results += await self.database.write(partial(changes.undo, steps=steps, now=now))
-        await self.database.write(lambda c: changes.close(c, change.number))
+        *parts, last = change.portions(_UNDO_STEPS)
+        for part in parts:
+            results += await self.database.write(partial(changes.undo, steps=part, now=now))
+        undone = await self.once("undo", Undone, lambda c: changes.close(c, change, results, last, now))
         await self.catch_up(_CATCH_UP_SECONDS)
-        return Undone(
-            action=change.action,
-            at=change.at,
-            memories=tuple(result for result in results if isinstance(result, Memory)),
-            left=tuple(result for result in results if isinstance(result, str)),
-        )
+        return undone
+
+    async def once(self, action: str, kind: Any, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `function` in one write transaction; a request that is sent again gets the result of the first time,
+        texts left out. `kind` is the type of the result."""
+        request = requests.current()
+        return await self.database.write(lambda c: requests.once(c, request, action, kind, self.now, function))
+
+    async def done_before(self, action: str, kind: Any) -> Any:
+        """The result of `action` for this request when it is one that is sent again and was carried out, else None."""
+        request = requests.current()
+        return await self.database.read(lambda c: requests.result(c, request, action, kind)) if request else None
 
     async def rebuild(self) -> None:
         """Derive everything anew from the bytes of the files, in small transactions; for `doctor --repair`."""
@@ -370,9 +386,9 @@ class MemoryCache:
         return exporting.as_json(memory)
 
     async def _change(
-        self, action: str, function: Callable[[sqlite3.Connection, Cause], T], *, dry_run: bool = False
+        self, action: str, kind: Any, function: Callable[[sqlite3.Connection, Cause], T], *, dry_run: bool = False
     ) -> T:
         now = self.now()
         if dry_run:
             return await self.database.read(lambda c: function(c, Cause(action, now)))
-        return await self.database.write(lambda c: function(c, changes.begin(c, action, now)))
+        return await self.once(action, kind, lambda c: function(c, changes.begin(c, action, now)))

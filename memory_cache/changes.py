@@ -15,7 +15,7 @@ from memory_cache import files, indexing, memories, tag_lines, text_format, tras
 from memory_cache.clock import from_text, later_than, to_text
 from memory_cache.errors import InvalidInput, MemoryCacheError
 from memory_cache.hashing import content_hash
-from memory_cache.models import Memory
+from memory_cache.models import Memory, Undone
 from memory_cache.revisions import Cause
 
 KEPT = 200
@@ -59,6 +59,10 @@ class Change:
     at: datetime
     steps: tuple[Step, ...]
 
+    def portions(self, size: int) -> list[tuple[Step, ...]]:
+        """The steps in parts of at most so many; at least one part."""
+        return [self.steps[start : start + size] for start in range(0, max(len(self.steps), 1), size)]
+
 
 def last(connection: sqlite3.Connection) -> Change:
     """The last change that is not undone yet. Raises: InvalidInput when there is none."""
@@ -80,9 +84,22 @@ def undo(connection: sqlite3.Connection, steps: Sequence[Step], now: datetime) -
         return [_undo(connection, step, now) for step in steps]
 
 
-def close(connection: sqlite3.Connection, number: int) -> None:
-    """The change is undone; the next undo goes to the one before."""
-    connection.execute("UPDATE changes SET undone = 1 WHERE change_id = ?", (number,))
+def close(
+    connection: sqlite3.Connection,
+    change: Change,
+    results: Sequence[Memory | str],
+    steps: Sequence[Step],
+    now: datetime,
+) -> Undone:
+    """Undo the last steps of a change, whose earlier ones had these results: the next undo goes to the one before."""
+    results = [*results, *undo(connection, steps, now)]
+    connection.execute("UPDATE changes SET undone = 1 WHERE change_id = ?", (change.number,))
+    return Undone(
+        action=change.action,
+        at=change.at,
+        memories=tuple(result for result in results if isinstance(result, Memory)),
+        left=tuple(result for result in results if isinstance(result, str)),
+    )
 
 
 def _steps(connection: sqlite3.Connection, number: int) -> list[Step]:

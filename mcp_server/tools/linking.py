@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mcp_server.budget import DEFAULT_TOKENS
-from mcp_server.confirm import DECLINED, Confirmation, ask, consented
+from mcp_server.confirm import DECLINED, GO_ON, Confirmation, ask, consented
 from mcp_server.mermaid import diagram
 from mcp_server.session import Session
 from mcp_server.text import fitting, inline, line, plural
@@ -17,6 +17,7 @@ from mcp_server.tools.arguments import Ids, MemoryId
 from mcp_server.tools.registry import tool
 from mcp_server.tools.remembering import text_answer, with_link
 from memory_cache.errors import InvalidInput
+from memory_cache.models import Memory
 
 _NODES_SHOWN = 60
 
@@ -58,6 +59,8 @@ async def _ask_merge(ctx: Context[Session, Any], ids: list[str]) -> Confirmation
     cache = ctx.request_context.lifespan_context.cache
     if len(ids) < 2:
         raise InvalidInput("At least two memories are needed for a merge.", "Give the ids of two or more memories.")
+    if await cache.done_before("merge", Memory):
+        return GO_ON
     titles = [inline((await cache.get(memory_id)).title) for memory_id in ids]
     into = "; ".join(titles[1:])
     return ask(ctx, f'Merge into "{titles[0]}", and move these to the trash: {into}. Restore brings them back. Go on?')

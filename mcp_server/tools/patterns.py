@@ -13,7 +13,7 @@ from mcp_server.text import DATA_NOTICE, day, fenced, fitting, inline, plural
 from mcp_server.tools.arguments import CategoryFilter, Ids, ProjectName
 from mcp_server.tools.registry import tool
 from memory_cache import health, patterns
-from memory_cache.patterns import MATURE_COUNT, Pattern
+from memory_cache.patterns import MATURE_COUNT, Pattern, Sighting
 
 _CATEGORY = "A word for the kind, such as testing, git or deploy"
 
@@ -31,7 +31,9 @@ async def pattern_store(
     session = ctx.request_context.lifespan_context
     used = await session.project(ctx, project) if project is not None else None
     now = session.now()
-    sighting = await session.cache.database.write(
+    sighting = await session.cache.once(
+        "pattern_store",
+        Sighting,
         lambda connection: patterns.store(
             connection,
             description=description,
@@ -40,7 +42,7 @@ async def pattern_store(
             example=example,
             device=health.device(connection)[1],
             now=now,
-        )
+        ),
     )
     pattern = sighting.pattern
     lines = [

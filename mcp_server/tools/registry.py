@@ -8,6 +8,8 @@ from typing import Any
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 
+from mcp_server.conversation import REPEATABLE
+
 Function = Callable[..., Awaitable[str | CallToolResult]]
 
 
@@ -34,10 +36,14 @@ class Declared:
             title=self.title,
             description=" ".join((self.function.__doc__ or "").split()),
             annotations=self.annotations,
-            meta={"anthropic/alwaysLoad": True} if self.always_load else None,
+            meta=self._meta() or None,
             structured_output=False,
         )
         return tool.model_copy(update={"parameters": slim(tool.parameters), "fn": _by_python_name(tool)})
+
+    def _meta(self) -> dict[str, Any]:
+        meta = {"anthropic/alwaysLoad": True} if self.always_load else {}
+        return meta if self.annotations.idempotent_hint else {**meta, REPEATABLE: True}
 
 
 def _by_python_name(tool: Tool) -> Function:
