@@ -15,6 +15,7 @@ from mcp_server.server import MemoryServer
 from memory_cache.errors import MemoryCacheError
 
 POLL_SECONDS = 1.0
+_PEER_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -42,5 +43,6 @@ async def _announce(server: MemoryServer, before: dict[str, str], after: dict[st
     changed = [uri for uri in before.keys() | after.keys() if before.get(uri) != after.get(uri)]
     for uri in (resources.LIST_URI, *sorted(changed)):
         await server.bus.publish(ResourceUpdated(uri=uri))
-    if server.legacy_peer is not None:
-        await server.legacy_peer.send_notification(ResourceListChangedNotification())
+    for peer in list(server.legacy_peers.values()):
+        with anyio.move_on_after(_PEER_SECONDS):  # one that does not read keeps nobody waiting
+            await peer.send_notification(ResourceListChangedNotification())

@@ -31,6 +31,8 @@ from mcp_server.session import Session
 from memory_cache import requests
 from memory_cache.errors import InvalidInput, MemoryCacheError, UnknownMemory
 
+_MOST_PEERS = 1000
+
 _log = logging.getLogger(__name__)
 
 
@@ -66,14 +68,20 @@ class MemoryServer(MCPServer[Session]):
         )
         for prompt in prompts:
             self.add_prompt(prompt)
-        self.legacy_peer: ServerSession | None = None
-        """The client of a handshake-era connection, once it is ready for notifications."""
+        self.legacy_peers: dict[str, ServerSession] = {}
+        """Clients of the handshake era that are ready for notifications; over HTTP several, by their session's id."""
         self.middleware.append(self._notice_peer)
 
     async def _notice_peer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if ctx.method == "notifications/initialized" and ctx.request is None:  # over HTTP there is no such promise
-            self.legacy_peer = ctx.session
-        return await call_next(ctx)
+        result = await call_next(ctx)
+        if ctx.method == "notifications/initialized":
+            headers = getattr(ctx.request, "headers", {})
+            if len(self.legacy_peers) >= _MOST_PEERS:  # sessions end without a word
+                del self.legacy_peers[next(iter(self.legacy_peers))]
+            self.legacy_peers[headers.get("mcp-session-id", "")] = ctx.session
+        elif ctx.method == "initialize" and isinstance(result, dict):
+            result["capabilities"]["resources"]["listChanged"] = True  # the SDK's HTTP server makes no such promise
+        return result
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Session, Any] | None = None

@@ -3,8 +3,8 @@
 import json
 import socket
 import stat
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ResourceListChangedNotification
 
 from mcp_server import bearer
 from mcp_server.http import build_app, gate, run_http, serve
@@ -170,6 +171,31 @@ async def test_a_client_hears_of_changes(world: World) -> None:
         with anyio.fail_after(15):
             async for _ in subscription:
                 break
+
+
+async def test_older_clients_hear_of_changes_while_one_that_does_not_listen_keeps_nobody_waiting(world: World) -> None:
+    heard = [anyio.Event(), anyio.Event()]
+
+    def listener(number: int) -> Callable[[object], Awaitable[None]]:
+        async def message(received: object) -> None:
+            if isinstance(getattr(received, "root", received), ResourceListChangedNotification):
+                heard[number].set()
+
+        return message
+
+    async with http(world) as origin, client(origin, "legacy"), AsyncExitStack() as stack:
+        for number in range(2):
+            web = await stack.enter_async_context(httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}))
+            transport = streamable_http_client(f"{origin}/mcp", http_client=web)
+            connecting = Client(transport, mode="legacy", message_handler=listener(number))
+            connected = await stack.enter_async_context(connecting)
+            assert connected.server_capabilities.resources is not None
+            assert connected.server_capabilities.resources.list_changed
+        await anyio.sleep(1.2)
+        await world.cache.remember(Draft(content="elsewhere", category="learning"))
+        with anyio.fail_after(15):
+            for event in heard:
+                await event.wait()
 
 
 async def test_parallel_clients_lose_nothing(world: World) -> None:
