@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from memory_cache import text_format_plain
 from memory_cache.errors import InvalidInput
 from memory_cache.text_format_block import BOM, Entry, Layout, Unreadable, divide, entries_of
 from memory_cache.text_format_edit import Editor, Source
@@ -90,6 +91,9 @@ def read(data: bytes) -> ParsedFile:
     if layout.block is None:
         return _parsed({}, _body(layout, 0), adoptable=True)
     block = text[slice(*layout.block)]
+    plain = text_format_plain.values(block)
+    if plain is not None:
+        return _with_front_matter(plain, layout)
     try:
         entries = entries_of(block)
     except Unreadable as unreadable:
@@ -99,7 +103,10 @@ def read(data: bytes) -> ParsedFile:
         return _parsed(values, _body(layout, 0), problem=str(unreadable), adoptable=True)
     if entries is None:
         return _parsed({}, _body(layout, 0), adoptable=True)
-    values = {entry.key: entry.node.value for entry in entries}
+    return _with_front_matter({entry.key: entry.node.value for entry in entries}, layout)
+
+
+def _with_front_matter(values: Mapping[str, Any], layout: Layout) -> ParsedFile:
     parsed = _parsed(values, _body(layout, layout.body), has_front_matter=True)
     return parsed if parsed.id else _parsed(values, parsed.body, has_front_matter=True, adoptable=True)
 

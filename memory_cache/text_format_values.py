@@ -6,6 +6,7 @@ reads as the same string in YAML 1.1 (PyYAML, js-yaml 3) and YAML 1.2.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -70,8 +71,14 @@ _TIMESTAMP = re.compile(
 )
 
 
+_AS_WRITTEN = ("-", "-", "T", ":", ":", ".", "Z")
+
+
 def parse_timestamp(text: str) -> datetime | None:
     """The time a person or program meant, in UTC; None when it is no time. No zone means UTC."""
+    if len(text) == 24 and (text[4], text[7], text[10], text[13], text[16], text[19], text[23]) == _AS_WRITTEN:
+        with suppress(ValueError):
+            return datetime.fromisoformat(text)
     match = _TIMESTAMP.fullmatch(text.strip())
     if not match:
         return None
