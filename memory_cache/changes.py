@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from memory_cache import files, indexing, memories, tag_lines, text_format, trash
 from memory_cache.clock import from_text, later_than, to_text
@@ -80,8 +79,13 @@ def last(connection: sqlite3.Connection) -> Change:
 
 def undo(connection: sqlite3.Connection, steps: Sequence[Step], now: datetime) -> list[Memory | str]:
     """Undo these steps: for each the memory as it is then, or was when the change had made it; or why it stays."""
+    cause = Cause("undo", now)
+    retagged: list[_Retagged] = []
     with indexing.search_postponed() if len(steps) > _MANY else nullcontext():
-        return [_undo(connection, step, now) for step in steps]
+        done = [_undo(connection, step, cause, retagged) for step in steps]
+    files.retag(connection, [step.change for step in retagged], cause)
+    _stand_for(connection, [(step.memory_id, step.before, step.change.content) for step in retagged])
+    return done
 
 
 def close(
@@ -119,16 +123,24 @@ def _steps(connection: sqlite3.Connection, number: int) -> list[Step]:
     return list(steps.values())
 
 
-def _undo(connection: sqlite3.Connection, step: Step, now: datetime) -> Memory | str:
-    """The memory as it is now, or why it was left alone."""
-    cause = Cause("undo", now)
+@dataclass(frozen=True, slots=True)
+class _Retagged:
+    """A step that is undone together with the others of its kind."""
+
+    memory_id: str
+    before: bytes
+    change: files.Retagged
+
+
+def _undo(connection: sqlite3.Connection, step: Step, cause: Cause, retagged: list[_Retagged]) -> Memory | str:
+    """The memory as it is now, or why it was left alone. What only changes tags is left to the caller."""
     if step.trash_id is not None:
         try:
-            return memories.by_file(connection, trash.restore(connection, step.trash_id, now))
+            return memories.by_file(connection, trash.restore(connection, step.trash_id, cause.at))
         except MemoryCacheError as error:
             return error.message
     row = connection.execute(
-        "SELECT m.file_id, m.title, m.updated, f.content, f.content_hash FROM memories m JOIN files f USING (file_id)"
+        f"SELECT {memories.COLUMNS}, f.content, f.content_hash FROM memories m JOIN files f USING (file_id)"
         " WHERE m.id = ?",
         (step.memory_id,),
     ).fetchone()
@@ -136,46 +148,38 @@ def _undo(connection: sqlite3.Connection, step: Step, now: datetime) -> Memory |
         return f"The memory {step.memory_id} is gone by now."
     if row["content_hash"] != step.after:
         return f"The memory {step.memory_id} ({row['title']}) was changed since."
-    memory = memories.by_file(connection, row["file_id"])
+    memory = memories.memory_of(row)
     if step.before is None:
         trash.move_in(connection, row["file_id"], cause)
         return memory
-    updated = from_text(to_text(later_than(memory.updated, now)))
-    quick = _only_tags(step.before, row["content"], memory, updated)
+    updated = from_text(to_text(later_than(memory.updated, cause.at)))
+    quick = _only_tags(step.before, row, memory, updated)
     if quick is not None:
-        newer = quick.content
-        files.retag(connection, [files.Retagged(row["file_id"], *quick)], cause)
-    else:
-        newer = as_newer_version(step.before, memory.updated, now)
-        files.write(connection, row["file_id"], newer, cause=cause)
-    _stands_for(connection, step.memory_id, content_hash(step.before), content_hash(newer))
+        retagged.append(_Retagged(step.memory_id, step.before, quick))
+        return memory.model_copy(update={"tags": quick.tags, "updated": updated})
+    newer = as_newer_version(step.before, memory.updated, cause.at)
+    files.write(connection, row["file_id"], newer, cause=cause)
+    _stand_for(connection, [(step.memory_id, step.before, newer)])
     return memories.by_file(connection, row["file_id"])
 
 
-class _Tags(NamedTuple):
-    content: bytes
-    tags: tuple[str, ...]
-    updated: datetime
-
-
-def _only_tags(before: bytes, current: bytes, memory: Memory, updated: datetime) -> _Tags | None:
+def _only_tags(before: bytes, now: sqlite3.Row, memory: Memory, updated: datetime) -> files.Retagged | None:
     """The earlier text as a new version, when it differs from the current one in nothing but its tags."""
     tags = text_format.read(before).tags
     newer = tag_lines.retagged(before, tags, tags, updated)
-    if newer is None or newer != tag_lines.retagged(current, memory.tags, tags, updated):
+    if newer is None or newer != tag_lines.retagged(now["content"], memory.tags, tags, updated):
         return None
-    return _Tags(newer, tags, updated)
+    return files.Retagged(now["file_id"], newer, tags, updated)
 
 
-def _stands_for(connection: sqlite3.Connection, memory_id: str, before: str, newer: str) -> None:
-    # The text is back with a later `updated`: what led to it can still be undone from here.
-    connection.execute(
-        "UPDATE revisions SET replaced_by = ? WHERE memory_id = ? AND replaced_by = ? AND change_id IS NOT NULL",
-        (newer, memory_id, before),
+def _stand_for(connection: sqlite3.Connection, texts: Sequence[tuple[str, bytes, bytes]]) -> None:
+    """(memory id, its text before, the same as a newer version): what led to the one is undone from the other, too."""
+    hashes = [(content_hash(newer), memory_id, content_hash(before)) for memory_id, before, newer in texts]
+    connection.executemany(
+        "UPDATE revisions SET replaced_by = ? WHERE memory_id = ? AND replaced_by = ? AND change_id IS NOT NULL", hashes
     )
-    connection.execute(
-        "UPDATE change_creations SET content_hash = ? WHERE memory_id = ? AND content_hash = ?",
-        (newer, memory_id, before),
+    connection.executemany(
+        "UPDATE change_creations SET content_hash = ? WHERE memory_id = ? AND content_hash = ?", hashes
     )
 
 

@@ -126,11 +126,14 @@ def write(
     """
     _expect(connection, file_id, expected)
     digest = content_hash(content)
-    if connection.execute("SELECT 1 FROM files WHERE file_id = ? AND content_hash = ?", (file_id, digest)).fetchone():
+    before = connection.execute("SELECT content_hash FROM files WHERE file_id = ?", (file_id,)).fetchone()
+    if before is not None and before["content_hash"] == digest:
         return _required(connection, file_id)
-    keep_contents(connection, [(file_id, digest)], cause or Cause())
+    deleted_here = before is not None and before["content_hash"] is None  # so nothing is derived from it
+    if not deleted_here:
+        keep_contents(connection, [(file_id, digest)], cause or Cause())
     _set_content(connection, file_id, content)
-    return _indexed(connection, file_id)
+    return _indexed(connection, file_id, new=deleted_here)
 
 
 @dataclass(frozen=True, slots=True)

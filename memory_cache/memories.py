@@ -34,7 +34,7 @@ def memory_of(row: sqlite3.Row) -> Memory:
         id=row["id"],
         title=row["title"],
         category=row["category"],
-        tags=tuple(json.loads(row["tags"])),
+        tags=_strings(row["tags"]),
         content=row["body"],
         created=from_text(row["created"]),
         updated=from_text(row["updated"]),
@@ -42,10 +42,14 @@ def memory_of(row: sqlite3.Row) -> Memory:
         project_name=row["project_name"],
         priority=row["priority"],
         expires_at=from_text(row["expires_at"]) if row["expires_at"] else None,
-        related_to=tuple(json.loads(row["related_to"])),
+        related_to=_strings(row["related_to"]),
         path=row["path"],
         read_only=row["read_only"],
     )
+
+
+def _strings(array: str) -> tuple[str, ...]:
+    return () if array == "[]" else tuple(json.loads(array))
 
 
 def find(connection: sqlite3.Connection, text: str) -> Stored:
