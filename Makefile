@@ -9,7 +9,7 @@ RUN := $(BIN)/python -m
 COMPILE := $(RUN) piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
   --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
-.PHONY: run demo test lint types bench conformance simulate crashes real-clients lock wheel clean
+.PHONY: run demo test lint types bench conformance simulate crashes real-clients real-claude lock wheel clean
 
 run: $(STAMP)  ## set up with defaults and keep memories in step, with a live view (Ctrl-C ends it)
 	$(BIN)/claude-memory up
@@ -41,6 +41,10 @@ crashes: $(STAMP)  ## hundreds of SIGKILLs of real processes
 
 real-clients: $(STAMP)  ## rclone and onedrive against the Graph emulator (see docs/onedrive.md)
 	tests/graph_emulator/real_clients.sh
+
+real-claude: $(STAMP)  ## the real Claude Code client, 50 sessions started and killed (see tests/claude_code/conftest.py)
+	CLAUDE_CODE_SESSIONS=50 $(RUN) pytest tests/claude_code
+	$(RUN) tests.claude_code.session_start
 
 wheel: $(STAMP)
 	$(RUN) build --wheel

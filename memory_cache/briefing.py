@@ -4,10 +4,11 @@ Standard library only: a hook prints this before any server or daemon is up. Mem
 with their origin, never as instructions.
 """
 
+import os
 import re
 import sqlite3
 from datetime import UTC, datetime
-from urllib.request import pathname2url
+from urllib.parse import quote
 
 MOST_CHARACTERS = 8_000
 """Claude Code cuts what a hook adds at 10,000."""
@@ -45,7 +46,10 @@ def briefing(cache_file: str, project_key: str | None, project_name: str, *, bud
 
     Raises: sqlite3.Error when the cache cannot be read.
     """
-    connection = sqlite3.connect(f"file:{pathname2url(cache_file)}?mode=ro", uri=True, timeout=0.5)
+    # `urllib.request.pathname2url` would cost fifty milliseconds of imports.
+    path = quote(cache_file.replace("\\", "/") if os.name == "nt" else cache_file, safe="/:")
+    name = path if path.startswith("/") else f"/{path}"  # C:/… on Windows
+    connection = sqlite3.connect(f"file://{name}?mode=ro", uri=True, timeout=0.5)
     connection.row_factory = sqlite3.Row
     try:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -25,7 +25,7 @@ _CONNECT_SECONDS = 2.0
 
 def home_directory(environ: Mapping[str, str]) -> str:
     """The absolute path of the directory that holds everything of this device; it need not exist."""
-    user = environ.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")  # noqa: PTH111
+    user = user_directory(environ)
     chosen = environ.get("CLAUDE_MEMORY_HOME", "").strip()
     if chosen:
         if chosen == "~" or chosen.startswith(("~/", "~\\")):
@@ -38,6 +38,11 @@ def home_directory(environ: Mapping[str, str]) -> str:
         return f"{local}\\claude-memory"
     data = environ.get("XDG_DATA_HOME", "")
     return os.path.join(data if data.startswith("/") else f"{user}/.local/share", "claude-memory")  # noqa: PTH118
+
+
+def user_directory(environ: Mapping[str, str]) -> str:
+    """The user's home directory as this environment names it."""
+    return environ.get("USERPROFILE" if os.name == "nt" else "HOME") or os.path.expanduser("~")  # noqa: PTH111
 
 
 def socket_file(home: str) -> str:

@@ -7,15 +7,14 @@ and two unrelated folders of one name stay apart.
 
 import os
 import re
-import subprocess
 import threading
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
+from memory_cache.endpoint import user_directory
 from memory_cache.git_config import Repository, find_repository, is_shallow, origin_url
-from memory_cache.home import user_home
 
 LOCAL, COMMIT = "local:", "commit:"
 _GIT_TIMEOUT_SECONDS = 2.0
@@ -135,8 +134,7 @@ def _azure(host: str, segments: list[str]) -> tuple[str, list[str]]:
     return host, segments
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """A project: `id` is written into files, `key` is compared, `directory` is the top of its checkout."""
 
     id: str
@@ -165,7 +163,7 @@ def identify(directory: str | Path) -> Identity:
 
 def _local(directory: Path) -> Identity:
     try:
-        place = f"~/{directory.relative_to(user_home().resolve()).as_posix()}"
+        place = f"~/{directory.relative_to(Path(user_directory(os.environ)).resolve()).as_posix()}"
     except ValueError:
         place = directory.as_posix()
     project_id = LOCAL + unicodedata.normalize("NFC", place)
@@ -183,6 +181,8 @@ def _first_commit(repository: Repository) -> str | None:
         known = _first_commits.get(repository.common_dir)
     if known:
         return known
+    import subprocess  # costs what a hook in a repository with an origin has not got
+
     # No hooks, no pager, no configured helpers; a checkout owned by another user is only looked at.
     command = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", f"--git-dir={repository.common_dir}"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

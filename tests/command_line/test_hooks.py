@@ -22,7 +22,9 @@ FETCHED = {
     "tool_response": {"result": "# Widgets\nThe frambozzle <Private >turns on key 4711</private> turns.", "code": 200},
     "session_id": "s-1",
 }
-HEAVY = {"asyncio", "pydantic", "mcp", "anyio", "numpy", "msgraph", "azure", "aiosqlite", "httpx", "argparse"}
+HEAVY = {"asyncio", "pydantic", "mcp", "anyio", "numpy", "msgraph", "azure", "aiosqlite", "httpx", "argparse"} | {
+    "dataclasses", "inspect", "subprocess", "tempfile", "shutil", "http", "email", "ssl", "logging",
+}  # fmt: skip
 
 
 @pytest.fixture
