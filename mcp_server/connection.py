@@ -7,17 +7,24 @@ with a clear message when an upgrade moves it.
 
 import json
 import logging
-import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import NotificationOptions, Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from mcp_server.changes import announce_changes
@@ -25,9 +32,7 @@ from mcp_server.factory import create_server
 from mcp_server.server import MemoryServer
 from mcp_server.session import Session, SessionContext
 from mcp_server.sessions import ByteReader, ByteWriter
-from memory_cache import settings as settings_file
-from memory_cache.cache import MemoryCache, open_cache
-from memory_cache.home import Home
+from memory_cache.cache import MemoryCache
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """The longest message that is read; a client that sends a longer one is disconnected."""
@@ -50,23 +55,6 @@ async def serve_bytes(
         await serve_messages(server, incoming, outgoing)
 
 
-async def run_stdio(home: Home, environ: Mapping[str, str]) -> None:
-    """Serve stdin and stdout on a cache that is opened here."""
-    settings = settings_file.load(home, environ)
-    context = SessionContext.from_environ(environ, _working_directory())
-    async with open_cache(home, settings) as cache:
-        server = create_server(cache, context)
-        async with stdio_server() as (incoming, outgoing):
-            await serve_messages(server, incoming, outgoing)
-
-
-def _working_directory() -> str | None:
-    try:
-        return os.getcwd()  # noqa: PTH109 - may be gone
-    except OSError:
-        return None
-
-
 async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> None:
     """Drive `server` over a pair of message streams until the client closes its side or vanishes; closes both.
 
@@ -84,6 +72,9 @@ async def serve_messages(server: MemoryServer, incoming: Any, outgoing: Any) -> 
             async with to_server:
                 async for received in incoming:
                     item = _readable(received)
+                    if isinstance(item, Exception):
+                        await _complain(item, outgoing)
+                        continue
                     waiting.came_in(item)
                     await to_server.send(item)
                 with anyio.move_on_after(DRAIN_SECONDS):
@@ -131,8 +122,8 @@ class _Waiting:
         self._ids: set[str] = set()
         self._changed = anyio.Event()
 
-    def came_in(self, item: SessionMessage | Exception) -> None:
-        message = item.message if isinstance(item, SessionMessage) else None
+    def came_in(self, item: SessionMessage) -> None:
+        message = item.message
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
             self._ids.add(str(message.id))
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -194,17 +185,42 @@ async def _framed(reader: ByteReader, writer: ByteWriter, initial: bytes) -> Asy
 def _parsed(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
+    except ValidationError as error:
+        return _NoMessage(line, error)
+
+
+class _NoMessage(Exception):
+    """A line that is no message, and why."""
+
+    def __init__(self, line: bytes, error: ValidationError) -> None:
+        super().__init__(error.title)
+        self.line = line
+        self.is_json = error.errors()[0]["type"] != "json_invalid"
+
+    def identity(self) -> str | int | None:
+        """The id of the request that this was meant to be."""
+        found = json.loads(self.line) if self.is_json else None
+        identity = found.get("id") if isinstance(found, dict) else None
+        return identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+
+
+async def _complain(item: Exception, outgoing: Outgoing) -> None:
+    """Tell the client that it sent something else than a message, as JSON-RPC wants it."""
+    if not isinstance(item, _NoMessage):
+        _log.warning("a message could not be read: %s", type(item).__name__)
+        return
+    code, what = (INVALID_REQUEST, "JSON, but no JSON-RPC message") if item.is_json else (PARSE_ERROR, "no JSON")
+    error = ErrorData(code=code, message=f"That is {what}. One message of JSON-RPC 2.0 per line is understood.")
+    await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=item.identity(), error=error)))
 
 
 def _readable(item: SessionMessage | Exception) -> SessionMessage | Exception:
     """Half of a surrogate pair (`"\\ud83d"`: a text cut in the middle of an emoji) becomes U+FFFD. It is JSON that the
     strict parser refuses, and a request that is not read is never answered."""
-    if not isinstance(item, ValidationError) or item.errors()[0]["type"] != "json_invalid":
+    if not isinstance(item, _NoMessage) or item.is_json:
         return item
     try:
-        text = json.dumps(json.loads(item.errors()[0]["input"]), ensure_ascii=False)
+        text = json.dumps(json.loads(item.line), ensure_ascii=False)
     except (ValueError, TypeError, RecursionError):
         return item
     return _parsed(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())

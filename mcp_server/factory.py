@@ -7,7 +7,7 @@ from importlib import metadata
 from mcp_server import completion, prompts
 from mcp_server.server import MemoryServer
 from mcp_server.session import Session, SessionContext
-from mcp_server.tools import built
+from mcp_server.tools import Profile, built
 from memory_cache.cache import MemoryCache
 
 INSTRUCTIONS = """\
@@ -41,7 +41,7 @@ def version() -> str:
 
 
 def create_server(
-    cache: MemoryCache, context: SessionContext | None = None, *, profile: str | None = None
+    cache: MemoryCache, context: SessionContext | None = None, *, profile: Profile | None = None
 ) -> MemoryServer:
     """A server for one connection (over HTTP: for all of one process).
 

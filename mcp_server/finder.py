@@ -69,6 +69,8 @@ class Finder:
 
         Raises: NoServer.
         """
+        if self._in_process is not None and again:
+            self._in_process.join()  # why it ended is said after its connection is closed
         if self._in_process is not None and self._in_process.failure:
             raise NoServer(self._in_process.failure)
         if not needed and now < self._look_again:

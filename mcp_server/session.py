@@ -47,15 +47,6 @@ class SessionContext:
     roots: tuple[str, ...] = ()
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str], cwd: str | None) -> Self:
-        """The context of a server that runs inside the client's own process tree."""
-        return cls(
-            cwd=cwd,
-            project_dir=environ.get("CLAUDE_PROJECT_DIR") or None,
-            session_id=environ.get("CLAUDE_CODE_SESSION_ID") or None,
-        )
-
-    @classmethod
     def from_preamble(cls, preamble: Mapping[str, Any]) -> Self:
         """The context that a relay sent ahead of the first message; anything unusable counts as not given."""
         roots = preamble.get("roots")

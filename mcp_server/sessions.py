@@ -1,18 +1,15 @@
-"""Serving one client: over a byte stream that the daemon hands on, or over this process's stdin and stdout.
+"""Serving one client over a byte stream: one that the daemon hands on, or the relay's own end of a socket pair.
 
 This module imports nothing heavy, so that a server without a daemon can first switch off the garbage collector:
 reading the SDK's modules takes most of the time until the first answer, and collecting while nothing can be
 garbage yet takes a fifth of that.
 """
 
-import gc
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from memory_cache.cache import MemoryCache
-    from memory_cache.home import Home
 
 
 class ByteReader(Protocol):
@@ -60,26 +57,3 @@ async def serve_session(
     from mcp_server.session import SessionContext
 
     await serve_bytes(cache, reader, writer, SessionContext.from_preamble(preamble), initial)
-
-
-def serve_stdio(home: "Home", environ: Mapping[str, str]) -> int:
-    """Serve this process's client in this process, until it closes stdin. Returns the exit code.
-
-    Errors that keep the server from starting go to stderr as one sentence; nothing but messages goes to stdout.
-    """
-    gc.disable()
-    import anyio
-
-    from mcp_server.connection import run_stdio
-    from memory_cache.errors import MemoryCacheError
-
-    gc.freeze()
-    gc.enable()
-    try:
-        anyio.run(run_stdio, home, environ)
-    except MemoryCacheError as error:
-        print(f"claude-memory: {error.message} {error.hint}".rstrip(), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0

@@ -81,7 +81,7 @@ class RecallSettings(_Section):
 class ToolSettings(_Section):
     """Which set of MCP tools is offered."""
 
-    profile: str = "full"
+    profile: Literal["full", "core"] = "full"
 
 
 class ExpirySettings(_Section):
@@ -198,9 +198,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, st
             continue
         section, _, key = variable.removeprefix(_PREFIX).lower().partition("_")
         if key not in _keys(section):
-            known = [f"{_PREFIX}{s}_{k}".upper() for s in Settings.model_fields for k in _keys(s)]
-            known += [_PREFIX + name for name in _RESERVED]
-            raise SettingsError(f"The variable {variable} is no setting.", _nearest(variable, known))
+            raise SettingsError(f"The variable {variable} is no setting.", _nearest_variable(section, key))
         yield section, key, variable, text
 
 
@@ -218,6 +216,20 @@ def _nearest(name: str, known: list[str]) -> str:
     return f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(sorted(known))}."
 
 
+def _nearest_variable(section: str, key: str) -> str:
+    if _keys(section):
+        near = difflib.get_close_matches(key, _keys(section), n=1, cutoff=0.5)
+        names = ", ".join(f"{_PREFIX}{section}_{name}".upper() for name in near or _keys(section))
+        return f"Did you mean {names}?" if near else f"Known are: {names}."
+    # Without the prefix: all names share it, so that any two of them look alike.
+    known = [*(f"{s}_{k}" for s in Settings.model_fields for k in _keys(s)), *(name.lower() for name in _RESERVED)]
+    near = difflib.get_close_matches(f"{section}_{key}".strip("_"), known, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean {_PREFIX}{near[0].upper()}?"
+    sections = ", ".join(f"{_PREFIX}{name}_…".upper() for name in Settings.model_fields)
+    return f"Remove it. Settings begin with: {sections}."
+
+
 def _explained(error: ValidationError, where: str) -> SettingsError:
     mistake = error.errors(include_url=False, include_context=False)[0]
     names = [str(part) for part in mistake["loc"]]
@@ -229,4 +241,4 @@ def _explained(error: ValidationError, where: str) -> SettingsError:
         return SettingsError(
             f"Unknown setting {dotted} in {where}.", _nearest(dotted, known if near or len(names) == 1 else everywhere)
         )
-    return SettingsError(f"The setting {dotted} in {where} is wrong: {mistake['msg']}.")
+    return SettingsError(f"The setting {dotted} in {where} is wrong: {mistake['msg'].replace('Input', 'it')}.")

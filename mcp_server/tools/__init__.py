@@ -1,6 +1,7 @@
 """The tools, one topic per file. Each is a thin function over the memory cache."""
 
 import functools
+from typing import Literal
 
 from mcp.server.mcpserver.tools import Tool
 
@@ -17,7 +18,6 @@ from mcp_server.tools import (
     tidying,
 )
 from mcp_server.tools.registry import Declared
-from memory_cache.errors import SettingsError
 
 DECLARED: tuple[Declared, ...] = (
     remembering.remember,
@@ -51,12 +51,10 @@ DECLARED: tuple[Declared, ...] = (
     state.configure_storage,
 )
 
-PROFILES = ("full", "core")
+Profile = Literal["full", "core"]
 
 
 @functools.cache
-def built(profile: str) -> tuple[Tool, ...]:
-    """The tools of a profile, built once per process. Raises: SettingsError for an unknown profile."""
-    if profile not in PROFILES:
-        raise SettingsError(f"There is no tool profile {profile!r}.", f"Set tools.profile to {' or '.join(PROFILES)}.")
+def built(profile: Profile) -> tuple[Tool, ...]:
+    """The tools of a profile, built once per process."""
     return tuple(declared.build() for declared in DECLARED if declared.core or profile == "full")

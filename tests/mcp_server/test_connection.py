@@ -148,6 +148,13 @@ async def test_bytes_that_came_with_the_preamble_are_not_lost(world: World) -> N
 async def test_lines_that_are_no_messages_do_not_end_the_session(world: World) -> None:
     async with connected(world) as peer:
         await peer.stream.send(b'\n\r\n{not json}\n[1, 2]\n"x"\n\xff\xfe\n{"jsonrpc": "2.0"}\n')
+        await peer.stream.send(b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}\n')
+        told = []
+        for _ in range(6):
+            message = await peer.receive()
+            assert message is not None
+            told.append((message["id"], message["error"]["code"]))
+        assert told == [(None, -32700), *[(None, -32600)] * 2, (None, -32700), (None, -32600), (7, -32600)]
         await peer.stream.send(lines(call(1, "list", modern=True)).replace(b"\n", b"\r\n"))
         assert "No memories found" in await peer.text(1)
 

@@ -8,8 +8,6 @@ from mcp import Client
 from mcp_types import Tool
 
 from mcp_server.factory import INSTRUCTIONS
-from mcp_server.tools import built
-from memory_cache.errors import SettingsError
 from tests.mcp_server.world import World
 
 # Arguments and those required, as the servers that this one replaces have them; ours may have more optional ones.
@@ -130,11 +128,6 @@ async def test_the_core_profile_holds_the_core_tools(world: World) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == CORE
         answer = await client.call_tool("cleanup", {})
         assert answer.is_error
-
-
-def test_an_unknown_profile_is_a_wrong_setting() -> None:
-    with pytest.raises(SettingsError, match="profile"):
-        built("huge")
 
 
 def test_instructions_are_short_and_say_when() -> None:

@@ -12,8 +12,6 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mcp_server.sessions import serve_stdio
-from memory_cache.home import Home
 from tests.mcp_server.test_connection import HELLO, READY, call, lines
 from tests.mcp_server.test_schemas import CONTRACT
 from tests.mcp_server.world import Claude, id_of
@@ -21,9 +19,10 @@ from tests.mcp_server.world import Claude, id_of
 ROOT = Path(__file__).parents[2]
 SERVE = """
 import os, sys
-from mcp_server.sessions import serve_stdio
-from memory_cache.home import Home
-sys.exit(serve_stdio(Home.current(), os.environ))
+from mcp_server import relay
+def no_daemon():
+    raise OSError("none can be started here")
+code = relay.run(os.environ["CLAUDE_MEMORY_HOME"], os.environ, no_daemon)
 """
 
 
@@ -35,7 +34,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 @asynccontextmanager
 async def process(home: Path, cwd: Path, mode: str = "auto", **more: str) -> AsyncIterator[Claude]:
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-c", SERVE], env=environment(home, **more), cwd=str(cwd)
+        command=sys.executable, args=["-c", SERVE + "sys.exit(code)"], env=environment(home, **more), cwd=str(cwd)
     )
     async with Client(parameters, mode=mode) as client:
         yield Claude(client)
@@ -75,7 +74,7 @@ async def test_two_processes_write_to_one_cache_at_once(tmp_path: Path) -> None:
 def test_every_byte_on_stdout_is_a_message_and_a_pipe_gets_its_answers(tmp_path: Path) -> None:
     requests = [call(number, "remember", category="learning", content=f"no {number} \ud83d") for number in range(2, 12)]
     # The server needs nothing of the daemon, the storage or the login.
-    watch = SERVE.replace("sys.exit(", "code = (") + (
+    watch = SERVE + (
         "\nfound = {name.split('.')[0] for name in sys.modules}"
         "\nprint(found & {'daemon', 'storage_backends', 'msgraph', 'azure', 'command_line'} or code, file=sys.stderr)"
     )
@@ -102,14 +101,21 @@ def test_every_byte_on_stdout_is_a_message_and_a_pipe_gets_its_answers(tmp_path:
     ],
 )
 def test_a_start_that_fails_says_why_in_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, environ: dict[str, str], says: str
+    tmp_path: Path, config: str, environ: dict[str, str], says: str
 ) -> None:
     (tmp_path / "config.toml").write_text(config)
-    assert serve_stdio(Home(tmp_path), environ) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert says in captured.err
-    assert len(captured.err.splitlines()) == 1
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE + "sys.exit(code)"],
+        input=lines(HELLO),
+        capture_output=True,
+        env=environment(tmp_path, **environ),
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert says in json.loads(done.stdout)["error"]["message"]
+    assert says in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_the_light_entry_imports_nothing_heavy() -> None:

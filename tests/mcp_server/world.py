@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from mcp_server.factory import create_server
 from mcp_server.server import MemoryServer
 from mcp_server.session import SessionContext
+from mcp_server.tools import Profile
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.home import Home
 from memory_cache.models import Filter
@@ -53,7 +54,7 @@ class World:
         """A filter that leaves nothing out."""
         return Filter(with_expired=True)
 
-    def server(self, context: SessionContext | None = None, *, profile: str | None = None) -> MemoryServer:
+    def server(self, context: SessionContext | None = None, *, profile: Profile | None = None) -> MemoryServer:
         """A server whose client works in the project's directory, unless said otherwise."""
         server = create_server(self.cache, context or SessionContext(cwd=str(self.project)), profile=profile)
         server.session.now = self.clock

@@ -58,6 +58,18 @@ def test_a_bom_and_windows_line_ends_are_fine(home: Home) -> None:
         ("[storage]\nport = 1", {}, "storage.port", ""),
         ('[storage]\nbackend = "dropbox"', {}, "storage.backend", ""),
         ("[sync]\npoll_seconds = 0", {}, "sync.poll_seconds", ""),
+        ('[tools]\nprofile = "huge"', {}, "'full' or 'core'", ""),
+        ("", {"CLAUDE_MEMORY_TOOLS_PROFILE": "huge"}, "it should be 'full' or 'core'", ""),
+        (
+            "",
+            {"CLAUDE_MEMORY_SYNC_NOPE": "1"},
+            "CLAUDE_MEMORY_SYNC_NOPE",
+            "Known are: CLAUDE_MEMORY_SYNC_POLL_SECONDS, ",
+        ),
+        ("", {"CLAUDE_MEMORY_SYNC_POLL": "1"}, "SYNC_POLL is no", "mean CLAUDE_MEMORY_SYNC_POLL_SECONDS?"),
+        ("", {"CLAUDE_MEMORY_SINC_POLL_SECONDS": "1"}, "SINC", "mean CLAUDE_MEMORY_SYNC_POLL_SECONDS?"),
+        ("", {"CLAUDE_MEMORY_GRAF_URL": "1"}, "GRAF", "mean CLAUDE_MEMORY_GRAPH_URL?"),
+        ("", {"CLAUDE_MEMORY_XYZ": "1"}, "XYZ", "Settings begin with: CLAUDE_MEMORY_STORAGE_…"),
         ('sync = "fast"', {}, "sync", ""),
         ("[sync", {}, "not valid TOML", ""),
         (
