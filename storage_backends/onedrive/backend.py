@@ -26,7 +26,7 @@ from storage_backends.errors import (
 from storage_backends.names import validate_path, validate_safe_path
 from storage_backends.onedrive import changes, hashes
 from storage_backends.onedrive.delta import Cursor, Page
-from storage_backends.onedrive.items import SELECT, DriveItem, Folders, Root
+from storage_backends.onedrive.items import SELECT, DriveItem, Folders, Root, object_in, whole_number
 from storage_backends.onedrive.push import Notifications
 from storage_backends.onedrive.root import RootFinder, make_folder
 from storage_backends.onedrive.settings import OneDriveSettings
@@ -123,8 +123,7 @@ class OneDriveStorage:
         """
         root = await self._find_root(trust=False)
         answer = await self._transport.send("GET", self._transport.url(f"{root.base}?$select=id,quota"))
-        left = (answer.json().get("quota") or {}).get("remaining") if answer.ok else None
-        return int(left) if isinstance(left, int | float) else None
+        return whole_number(object_in(answer.json(), "quota").get("remaining")) if answer.ok else None
 
     # --- changes -------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from storage_backends.errors import CursorExpired, PermanentError, Unreachable
 from storage_backends.onedrive.delta import Cursor, Page, take_delta, take_listing
-from storage_backends.onedrive.items import SELECT, Folders, Root, parse_all
+from storage_backends.onedrive.items import SELECT, Folders, Root, parse_page, text_in
 from storage_backends.onedrive.transport import Answer, Transport
 
 _LISTED = 1000  # items per page of a listing; the service may give fewer
@@ -27,7 +27,7 @@ async def begin(transport: Transport, root: Root) -> Cursor:
         answer = await transport.send("GET", transport.url(f"{place}?token=latest&$select={SELECT}"))
         if answer.ok:
             value = answer.json()
-            link = str(value.get("@odata.deltaLink") or value.get("@odata.nextLink") or "")
+            link = text_in(value, "@odata.deltaLink") or text_in(value, "@odata.nextLink")
             break
         if answer.status == 400:
             # Delta is there and has no short way to its newest position: all pages are read after the listing.
@@ -82,11 +82,11 @@ async def _list(transport: Transport, root: Root, cursor: Cursor) -> Page:
         cursor.walk.pop()  # deleted meanwhile; delta tells
         return Page()
     value = _stored(answer) if is_link else answer.json()
-    following = str(value.get("@odata.nextLink") or "")
+    following = text_in(value, "@odata.nextLink")
     if following and (following == url or not transport.is_own(following)):
         raise Unreachable("OneDrive's listing of a folder does not end.")
     cursor.walk.pop()
-    page = take_listing(cursor, parse_all(value.get("value") or []))
+    page = take_listing(cursor, parse_page(value))
     if following:
         cursor.walk.append(following)
     return page
@@ -102,8 +102,8 @@ async def _read_delta(transport: Transport, cursor: Cursor) -> Page:
         cursor.link = ""  # so there is no delta after all
         return Page()
     value = _stored(answer)
-    page = take_delta(cursor, parse_all(value.get("value") or []))
-    following, final = str(value.get("@odata.nextLink") or ""), str(value.get("@odata.deltaLink") or "")
+    page = take_delta(cursor, parse_page(value))
+    following, final = text_in(value, "@odata.nextLink"), text_in(value, "@odata.deltaLink")
     if following:
         if not cursor.follow(link, following):
             if not cursor.enumeration:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isnan
 from typing import Any
 
 from storage_backends.errors import (
@@ -26,6 +27,9 @@ from storage_backends.errors import (
     VersionMismatch,
 )
 
+_LONGEST_CODE = 60
+_LONGEST_PAUSE = 86_400.0
+
 _FULL = frozenset(("quotalimitreached", "insufficientstorage"))
 _LOCKED = frozenset(("resourcelocked", "itemlocked", "locktokenmismatch", "notetagmatchlocked"))
 _READ_ONLY = frozenset(("servicereadonly",))
@@ -39,20 +43,20 @@ def codes_of(body: bytes) -> list[str]:
     """All error codes of an answer in lower case, the deepest first; empty for a page that is no Graph error."""
     try:
         node: Any = json.loads(body).get("error")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return []
     codes: list[str] = []
     for _ in range(16):
         if not isinstance(node, dict):
             break
-        if isinstance(node.get("code"), str):
-            codes.append(node["code"].lower())
+        if isinstance(node.get("code"), str) and node["code"].isascii():
+            codes.append(node["code"].lower()[:_LONGEST_CODE])
         node = node.get("innerError") or node.get("innererror")
     return codes[::-1]
 
 
 def retry_after_of(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait, from a number or a date; None when the answer names none.
+    """Seconds to wait, a day at most, from a number or a date; None when the answer names none.
 
     A date is read by the service's own clock where the answer tells it: this machine's may be wrong.
     """
@@ -60,13 +64,13 @@ def retry_after_of(headers: Mapping[str, str], now: float) -> float | None:
     if not value:
         return None
     try:
-        return max(float(value), 0.0)
+        seconds = float(value)
     except ValueError:
-        pass
-    moment = _date(value)
-    if moment is None:
-        return None
-    return max(moment - (_date(headers.get("date", "")) or now), 0.0)
+        moment = _date(value)
+        if moment is None:
+            return None
+        seconds = moment - (_date(headers.get("date", "")) or now)
+    return None if isnan(seconds) else min(max(seconds, 0.0), _LONGEST_PAUSE)
 
 
 def clock_skew_of(headers: Mapping[str, str], now: float) -> float | None:
@@ -78,9 +82,9 @@ def clock_skew_of(headers: Mapping[str, str], now: float) -> float | None:
 def _date(text: str) -> float | None:
     try:
         moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError, IndexError):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def error_of(status: int, headers: Mapping[str, str], body: bytes) -> StorageError:

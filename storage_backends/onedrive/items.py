@@ -1,19 +1,20 @@
 """driveItems as Graph writes them, folders by id, and the paths that follow from both."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from storage_backends.base import Item
-from storage_backends.errors import InvalidName
+from storage_backends.errors import InvalidName, Unreachable
 from storage_backends.names import validate_safe_path
 
 SELECT = "id,name,eTag,cTag,size,file,folder,root,deleted,parentReference,fileSystemInfo,lastModifiedDateTime"
 SELECT += ",remoteItem,package"
 
+_MOST = 1 << 62
 _DEPTH = 64  # a parent chain longer than any path can be is a ring
 
 
@@ -86,16 +87,16 @@ class DriveItem:
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> "DriveItem":
         """Read one; whatever is missing is empty."""
-        parent, file = value.get("parentReference") or {}, value.get("file")
+        parent, file = object_in(value, "parentReference"), value.get("file")
         other = "remoteItem" in value or "package" in value
         return cls(
-            item_id=str(value.get("id", "")),
-            name=unicodedata.normalize("NFC", str(value.get("name", ""))),
-            parent=str(parent.get("id") or ""),
-            etag=str(value.get("eTag") or ""),
-            size=int(value.get("size") or 0),
+            item_id=text_in(value, "id"),
+            name=unicodedata.normalize("NFC", text_in(value, "name")),
+            parent=text_in(parent, "id"),
+            etag=text_in(value, "eTag"),
+            size=whole_number(value.get("size")) or 0,
             modified=_modified(value),
-            hashes=(file or {}).get("hashes") or {},
+            hashes=_texts(object_in(object_in(value, "file"), "hashes")),
             is_folder="folder" in value and not other,
             is_file=file is not None and not other,
             is_root="root" in value,
@@ -103,17 +104,44 @@ class DriveItem:
         )
 
 
-def parse_all(values: Iterable[Mapping[str, Any]]) -> Iterator[DriveItem]:
-    """Read a page; what has no id is skipped."""
-    return (item for item in map(DriveItem.parse, values) if item.item_id)
+def parse_page(answer: Mapping[str, Any]) -> list[DriveItem]:
+    """The items of a page; what has no id is skipped.
+
+    Raises: Unreachable for what is no page: it must not be taken for an empty one.
+    """
+    values = answer.get("value")
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise Unreachable("OneDrive answered with something that is no list of files.")
+    return [item for item in map(DriveItem.parse, values) if item.item_id]
+
+
+def text_in(value: Mapping[str, Any], key: str) -> str:
+    """A text of an answer; empty for anything else. What could not be stored is replaced."""
+    found = value.get(key)
+    return found.encode("utf-8", "replace").decode() if isinstance(found, str) else ""
+
+
+def object_in(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object of an answer; empty for anything else."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def whole_number(value: Any) -> int | None:
+    """A number of an answer that is a count; None for anything else."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < _MOST else None
+
+
+def _texts(value: Mapping[str, Any]) -> Mapping[str, str]:
+    return {key: text for key, text in value.items() if isinstance(text, str)}
 
 
 def _modified(value: Mapping[str, Any]) -> float | None:
-    stamps = value.get("fileSystemInfo") or {}
-    text = stamps.get("lastModifiedDateTime") or value.get("lastModifiedDateTime")
+    stamps = object_in(value, "fileSystemInfo")
+    text = text_in(stamps, "lastModifiedDateTime") or text_in(value, "lastModifiedDateTime")
     try:
-        return datetime.fromisoformat(str(text)).timestamp() if text else None
-    except ValueError:
+        return datetime.fromisoformat(text).timestamp() if text else None
+    except (ValueError, OverflowError):
         return None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from storage_backends.errors import AccessDenied, LoginRequired, NotFound, PermanentError, StorageError, Unreachable
 from storage_backends.names import validate_path
 from storage_backends.onedrive import faults
-from storage_backends.onedrive.items import DriveItem, Root, encoded
+from storage_backends.onedrive.items import DriveItem, Root, encoded, object_in, text_in
 from storage_backends.onedrive.private_file import write_private
 from storage_backends.onedrive.settings import APP_FOLDER, DEFAULT_FOLDER, OneDriveSettings
 from storage_backends.onedrive.transport import Transport
@@ -132,13 +132,13 @@ class RootFinder:
 def _root(value: dict[str, Any]) -> Root:
     remote = value.get("remoteItem")
     source = remote if isinstance(remote, dict) else value  # a shortcut to a folder that somebody shares
-    drive = str((source.get("parentReference") or {}).get("driveId") or "")
-    item = str(source.get("id") or "")
+    drive = text_in(object_in(source, "parentReference"), "driveId")
+    item = text_in(source, "id")
     if not drive or not item:
         raise Unreachable("OneDrive described the memory folder without its id.")
     if remote is None and not ({"folder", "root"} & set(value)):
         raise AccessDenied("The memory folder's place is taken by a file.", "Choose another `folder`.")
-    return Root(drive, item, address=str(value.get("webUrl") or ""))
+    return Root(drive, item, address=text_in(value, "webUrl"))
 
 
 def _share_id(link: str) -> str:
@@ -153,4 +153,4 @@ async def make_folder(transport: Transport, parent: Root, name: str) -> Root:
     if answer.status == 409:  # there by now
         answer = await transport.send("GET", transport.url(parent.file_path(name)))
     made = DriveItem.parse(answer.json())
-    return Root(parent.drive, made.item_id, address=str(answer.json().get("webUrl") or ""))
+    return Root(parent.drive, made.item_id, address=text_in(answer.json(), "webUrl"))

@@ -111,8 +111,12 @@ def endpoint_of(environ: Mapping[str, str]) -> Endpoint:
 
 
 def origin_of(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of an address."""
-    parts = urlsplit(url)
+    """Scheme, host and port of an address; all empty for what is none, so that it equals no other."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return "", "", 0
     return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
 
 

@@ -47,7 +47,7 @@ class Answer:
             raise self.error()
         try:
             value = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise faults.web_page(self.status) from None
         if not isinstance(value, dict):
             raise faults.web_page(self.status)
