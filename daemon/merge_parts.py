@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_cache.text_format_block import BOM, Layout, Unreadable, divide, entries_of
+from memory_cache.text_format_block import BOM, Layout, Unreadable, divide
+from memory_cache.text_format_yaml import entries_of
 
 TAIL = "\ntail"  # the key of what stands below the last entry; no real key begins so
 

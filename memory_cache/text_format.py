@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_cache import text_format_plain
 from memory_cache.errors import InvalidInput
-from memory_cache.text_format_block import BOM, Entry, Layout, Unreadable, divide, entries_of
+from memory_cache.text_format_block import BOM, Entry, Layout, Unreadable, divide
 from memory_cache.text_format_edit import Editor, Source
 from memory_cache.text_format_values import (
     KEYS,
@@ -95,7 +95,7 @@ def read(data: bytes) -> ParsedFile:
     if plain is not None:
         return _with_front_matter(plain, layout)
     try:
-        entries = entries_of(block)
+        entries = _entries_of(block)
     except Unreadable as unreadable:
         values = salvage(block)
         if as_text(values.get("id")):
@@ -185,7 +185,7 @@ def rewrite(
     try:
         if has_block and layout.block is not None:
             block = text[slice(*layout.block)]
-            changed = Editor(block, entries_of(block) or [], layout.newline).change(values, gone)
+            changed = Editor(block, _entries_of(block) or [], layout.newline).change(values, gone)
             head = (
                 text[: layout.block[0]] + changed + _closed(text[layout.block[1] : layout.body], tail, layout.newline)
             )
@@ -223,9 +223,16 @@ def sources(data: bytes) -> dict[str, Source]:
     if parsed.problem or not parsed.has_front_matter or layout.block is None:
         return {}
     block = layout.text[slice(*layout.block)]
-    entries: list[Entry] = entries_of(block) or []
+    entries: list[Entry] = _entries_of(block) or []
     editor = Editor(block, entries, layout.newline)
     return {entry.key: editor.source(entry) for entry in entries}
+
+
+def _entries_of(block: str) -> list[Entry] | None:
+    # Most files need no parser, and importing one takes longer than reading a hundred of them.
+    from memory_cache.text_format_yaml import entries_of
+
+    return entries_of(block)
 
 
 def _decode(data: bytes) -> tuple[str, str | None]:

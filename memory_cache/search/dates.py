@@ -8,6 +8,7 @@ import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 _MONTH_NAMES = (
     "january jan januar январь января январе січень січня січні",
@@ -53,17 +54,22 @@ _SPANS = (
     ("since", rf"\bsince (?:last )?(?P<weekday>{'|'.join(_WEEKDAYS)})\b"),
     ("on_weekday", rf"\blast (?P<last_weekday>{'|'.join(_WEEKDAYS)})\b"),
 )
-_SPAN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _SPANS), re.IGNORECASE)
+_SPAN = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _SPANS)
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DATE = re.compile(
+_DATE = (
     rf"(?P<iso>\b(?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?\b)"
     rf"|(?:(?P<before>\b(?:in|im|on|of|since|during|until|by|early|mid|late|в|у|с|за)\s+)?"
     rf"(?P<day>\b\d{{1,2}})?(?:st|nd|rd|th|\.)?\s*(?:of\s+)?\b(?P<month>{_MONTH})\b"
     rf"(?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?)"
-    rf"|\b(?:in|im|of|since|during|в|у)\s+(?P<only_year>(?:19|20)\d\d)\b",
-    re.IGNORECASE,
+    rf"|\b(?:in|im|of|since|during|в|у)\s+(?P<only_year>(?:19|20)\d\d)\b"
 )
 _WORD_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # At the first question: milliseconds that no start has to wait for.
+    return re.compile(pattern, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class NamedDate:
 
 def span(query: str, now: datetime) -> Span | None:
     """The recent span of time that a query names (`last week`, `yesterday`, `in the last 3 days`), or None."""
-    found = _SPAN.search(query)
+    found = _compiled(_SPAN).search(query)
     if found is None:
         return None
     start, end = _bounds(found, now.astimezone(UTC))
@@ -154,7 +160,7 @@ def _last_weekday(name: str, today: datetime) -> datetime:
 
 def named(query: str) -> list[NamedDate]:
     """The months, days and years that a query names."""
-    dates = [_named(found) for found in _DATE.finditer(query)]
+    dates = [_named(found) for found in _compiled(_DATE).finditer(query)]
     return [date for date in dates if date is not None]
 
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from memory_cache.search.stemming import stem
@@ -26,10 +26,6 @@ _UNSPACED = (
 )
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0981-\u0dff"
 _WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
-_RUNS = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<word>{_WORD}+(?:[.\-/:@+#&’'\\]+{_WORD}+)*(?:\+\+|\#)?)"
-)
 _SEGMENT = re.compile(r"[/\\:@&]+")
 _PART = re.compile(r"[.\-_+#’']+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -64,12 +60,21 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _DROPPED_MARKS.sub("", decomposed))
 
 
+@cache
+def _runs() -> re.Pattern[str]:
+    # Compiled at first use: milliseconds that no start has to wait for.
+    return re.compile(
+        rf"(?P<unspaced>[{_UNSPACED}]+)"
+        rf"|(?P<word>{_WORD}+(?:[.\-/:@+#&’'\\]+{_WORD}+)*(?:\+\+|\#)?)"
+    )
+
+
 def terms(text: str) -> Iterator[Term]:
     """The search terms of a text in the order of the text."""
     text = text[:_LONGEST_TEXT]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    for unspaced, word in _RUNS.findall(text):
+    for unspaced, word in _runs().findall(text):
         if word:
             yield from _word_terms(word)
         else:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_cache import text_format, text_format_plain
-from memory_cache.text_format_block import entries_of
+from memory_cache.text_format_yaml import entries_of
 
 _CHARACTERS = "aZ0_./+=()-:éЖ日٣ª"
 _odd = st.text(st.sampled_from(_CHARACTERS + "\"[], #&*!|>%@`\\'{}?~\t\u2028\x85\ufeff"), max_size=6) | st.sampled_from(
