@@ -38,8 +38,9 @@ def remove_device_files(home: Home) -> list[str]:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # something of the user's is in it
-        home.root.rmdir()
+    for folder in (home.socket_path.parent, home.root):
+        with contextlib.suppress(OSError):  # another home's socket, or something of the user's is in it
+            folder.rmdir()
     return ["The trash and the earlier texts of this device went along."]
 
 

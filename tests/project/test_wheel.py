@@ -5,21 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
 ROOMS = {"memory_cache", "storage_backends", "daemon", "mcp_server", "command_line"}
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(ROOT)],
-        check=True, capture_output=True, cwd=target, timeout=110,
-    )  # fmt: skip
-    (built,) = target.glob("*.whl")
-    return built
 
 
 def test_the_wheel_has_exactly_the_five_rooms(wheel: Path) -> None:
