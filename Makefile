@@ -9,7 +9,7 @@ RUN := $(BIN)/python -m
 COMPILE := $(RUN) piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
   --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
-.PHONY: run demo test lint types bench conformance simulate crashes real-clients real-claude lock wheel clean
+.PHONY: run demo test lint types bench conformance simulate crashes mixing real-clients real-claude lock wheel clean
 
 run: $(STAMP)  ## set up with defaults and keep memories in step, with a live view (Ctrl-C ends it)
 	$(BIN)/claude-memory up
@@ -38,6 +38,10 @@ simulate: $(STAMP)  ## many devices, faults and crashes, from seeds: make simula
 
 crashes: $(STAMP)  ## hundreds of SIGKILLs of real processes
 	$(RUN) tests.crashes 500
+
+mixing: $(STAMP)  ## eight sessions use all tools at once for a minute; then again while the daemon is killed
+	$(RUN) tests.mcp_server.mixing 60
+	$(RUN) tests.mcp_server.mixing 60 --kills 20
 
 real-clients: $(STAMP)  ## rclone and onedrive against the Graph emulator (see docs/onedrive.md)
 	tests/graph_emulator/real_clients.sh

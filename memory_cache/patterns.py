@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory_cache import files
-from memory_cache.clock import from_text, later_than
+from memory_cache.clock import TICK, from_text, later_than
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
 from memory_cache.models import Project, Record
 from memory_cache.paths import valid_category
@@ -85,7 +85,10 @@ def store(
     content = (stored.content if stored else None) or b""
     before = decode(content)
     taken = [entry for other in others for entry in _taken_over(connection, other)]
-    united = {entry.id: entry for entry in (*taken, *before.occurrences, seen)}
+    united = {entry.id: entry for entry in (*taken, *before.occurrences)}
+    while seen.id in united:  # another session noted it in this very millisecond
+        seen = occurrence(seen.at + TICK, device, shown)
+    united[seen.id] = seen
     after = replace(before, updated=later_than(before.updated, now), occurrences=tuple(united.values()))
     files.write(connection, known, encode(after, content))
     return Sighting(pattern=_by_file(connection, known), is_new=False, alike=alike)

@@ -10,12 +10,6 @@ from tests.mcp_server.world import Claude, World, open_world
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """aiosqlite and uvicorn know asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """One device."""
     async with open_world(tmp_path) as opened:

@@ -62,11 +62,6 @@ def fill(connection: Connection) -> None:
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with open_world(tmp_path_factory.mktemp("bounds")) as world:
         await world.cache.database.write(fill)

@@ -57,6 +57,11 @@ def test_the_same_pattern_in_other_words_is_counted_and_the_example_kept(connect
     assert see(connection, minutes=6).pattern.mature
 
 
+def test_sightings_of_one_moment_are_as_many_as_there_were(connection: sqlite3.Connection) -> None:
+    for number in range(1, 6):
+        assert see(connection).pattern.count == number, "sessions side by side"
+
+
 def test_category_and_project_scope_keep_patterns_apart(connection: sqlite3.Connection) -> None:
     ids = {
         see(connection, project=project, category=category).pattern.id
