@@ -43,6 +43,10 @@ mixing: $(STAMP)  ## eight sessions use all tools at once for a minute; then aga
 	$(RUN) tests.mcp_server.mixing 60
 	$(RUN) tests.mcp_server.mixing 60 --kills 20
 
+fuzz: $(STAMP)  ## a thousand examples of everything that parses, and a megabyte in under a second
+	FUZZ_EXAMPLES=1000 $(RUN) pytest -n 2 tests/fuzz
+	$(RUN) tests.fuzz
+
 real-clients: $(STAMP)  ## rclone and onedrive against the Graph emulator (see docs/onedrive.md)
 	tests/graph_emulator/real_clients.sh
 

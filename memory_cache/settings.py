@@ -164,6 +164,8 @@ def save(home: Home, changes: Mapping[str, Mapping[str, Any]] | Settings) -> Non
     values = _from_file(home.config_file)
     text = _read(home.config_file)
     for section, keys in wanted.items():
+        if not isinstance(values.get(section, {}), dict):
+            raise SettingsError(f"{section} is no section in {home.config_file}.", "Correct it in an editor.")
         for key, value in keys.items():
             text = edited(text, section, key, value)
             values.setdefault(section, {})[key] = value
@@ -190,6 +192,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(_read(path).replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}.", "Correct the line in an editor.") from None
+    except RecursionError:
+        raise SettingsError(f"{path} is nested too deeply.", "Correct it in an editor.") from None
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:

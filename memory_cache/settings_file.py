@@ -27,7 +27,7 @@ def edited(text: str, section: str, key: str, value: Any) -> str:
     before.setdefault(section, {})[key] = list(value) if isinstance(value, (list, tuple)) else value
     try:
         unchanged = tomllib.loads(result) == before
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         unchanged = False
     if not unchanged:
         raise SettingsError(f"config.toml cannot be edited automatically to set {section}.{key}.", "Edit it by hand.")

@@ -1,9 +1,16 @@
 """Values that nobody expects."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
+
+
+def examples(usual: int) -> int:
+    """How many examples a test takes: few in the usual run, `FUZZ_EXAMPLES` in a long one."""
+    return int(os.environ.get("FUZZ_EXAMPLES", usual))
+
 
 TEXT = st.text(st.characters(codec=None), max_size=20) | st.sampled_from(
     [

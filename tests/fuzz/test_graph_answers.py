@@ -20,7 +20,7 @@ from storage_backends.onedrive import faults
 from storage_backends.onedrive.backend import OneDriveStorage
 from storage_backends.onedrive.settings import Endpoint, OneDriveSettings
 from storage_backends.onedrive.transport import Answer, Transport
-from tests.fuzz.junk import JSON, NUMBER, TEXT, bent
+from tests.fuzz.junk import JSON, NUMBER, TEXT, bent, examples
 
 BASE = "https://graph.example/v1.0"
 
@@ -102,7 +102,7 @@ def _tell(error: StorageError) -> None:
     str(error).encode()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_ANSWER, min_size=1, max_size=6), st.booleans())
 def test_no_answer_of_graph_ends_in_anything_but_an_error_of_the_storage(answers: list[Answer], known: bool) -> None:
     if known:

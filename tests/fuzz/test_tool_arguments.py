@@ -1,7 +1,6 @@
 """Every MCP tool, called with arguments that its schema allows, nearly allows, or does not allow at all."""
 
 import logging
-import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,11 +14,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
-from tests.fuzz.junk import JSON, TEXT
+from tests.fuzz.junk import JSON, TEXT, examples
 from tests.fuzz.watching import nothing_outside
 from tests.mcp_server.world import Claude, open_world, text_of
-
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 
 
 class Device:
@@ -147,7 +144,7 @@ def test_no_arguments_make_a_tool_fail_in_its_own_code(
     device: Device, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     @settings(
-        max_examples=EXAMPLES, deadline=None, database=None,
+        max_examples=examples(12), deadline=None, database=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )  # fmt: skip
     @given(_arguments(device.schemas[tool], device))

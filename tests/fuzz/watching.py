@@ -28,6 +28,9 @@ def _look(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _check(event: str, path: Any) -> None:
+    written = Path(os.fsdecode(path))
+    if not written.is_absolute() and ".." not in written.parts:
+        return  # below a directory that was opened before
     place = Path(os.path.abspath(os.fsdecode(path)))  # noqa: PTH100 - links must not be followed, `..` must
     if _allowed is not None and str(place) != os.devnull and not any(map(place.is_relative_to, _allowed)):
         _seen.append(f"{event} {place}")
