@@ -1,6 +1,5 @@
 """The memory of a device through its facade: remember, find, change, forget, restore; nothing is ever lost."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,22 +15,6 @@ from .cache_fixtures import GADGET, WIDGET, bytes_of, opened, put, remember
 from .store import Clock, memory_file
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def cache(tmp_path: Path, clock: Clock) -> AsyncIterator[MemoryCache]:
-    async with opened(tmp_path, clock) as cache:
-        yield cache
 
 
 async def test_a_memory_comes_back_as_it_was_given(cache: MemoryCache) -> None:

@@ -1,7 +1,6 @@
 """The context of a project: what a developer wants to see first, why it is there, within a budget."""
 
 import json
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,26 +13,10 @@ from memory_cache.cache import MemoryCache
 from memory_cache.errors import InvalidInput
 from memory_cache.models import Draft, Memory, Project
 
-from .cache_fixtures import GADGET, opened
+from .cache_fixtures import GADGET
 from .store import NOW, Clock
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def cache(tmp_path: Path, clock: Clock) -> AsyncIterator[MemoryCache]:
-    async with opened(tmp_path, clock) as cache:
-        yield cache
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Nothing is lost: what was forgotten, replaced, expired or seen deleted comes back; and all of it is bounded."""
 
 import sqlite3
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -12,26 +10,10 @@ from memory_cache.errors import InvalidInput, UnknownMemory
 from memory_cache.models import Change, Filter
 from memory_cache.revisions import Cause
 
-from .cache_fixtures import WIDGET, bytes_of, opened, put, remember
+from .cache_fixtures import WIDGET, bytes_of, put, remember
 from .store import NOW, Clock, memory_file
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def cache(tmp_path: Path, clock: Clock) -> AsyncIterator[MemoryCache]:
-    async with opened(tmp_path, clock) as cache:
-        yield cache
 
 
 async def test_a_read_only_memory_refuses_changes_but_can_be_forgotten_and_restored(cache: MemoryCache) -> None:

@@ -1,8 +1,6 @@
 """Links, merges, batches, conflicts and undo: changes that touch several memories, whole or not at all."""
 
 import sqlite3
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -14,26 +12,10 @@ from memory_cache.models import Change, Filter, Memory
 from memory_cache.search import recall
 from memory_cache.search.vectors import VectorIndex
 
-from .cache_fixtures import WIDGET, opened, remember
+from .cache_fixtures import WIDGET, remember
 from .store import NOW, Clock, derived, memory_file
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def cache(tmp_path: Path, clock: Clock) -> AsyncIterator[MemoryCache]:
-    async with opened(tmp_path, clock) as cache:
-        yield cache
 
 
 async def contents(cache: MemoryCache) -> dict[str, bytes]:

@@ -40,11 +40,6 @@ SCRIPT = """
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def test_four_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     from memory_cache.models import Draft
 

@@ -92,11 +92,6 @@ def test_any_bytes_are_left_alone(data: bytes) -> None:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def cache(tmp_path: Path) -> AsyncIterator[MemoryCache]:
     async with opened(tmp_path) as cache:
         yield cache

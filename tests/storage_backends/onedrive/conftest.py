@@ -12,11 +12,6 @@ from tests.graph_emulator import Account, Emulator
 NewStorage = Callable[..., StorageBackend]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=[Account.PERSONAL, Account.BUSINESS])
 def account(request: pytest.FixtureRequest) -> Account:
     return Account(request.param)
