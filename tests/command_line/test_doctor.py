@@ -1,5 +1,6 @@
 """Doctor sees what is wrong, names the cure, and mends without losing anything."""
 
+import ast
 import json
 import os
 import re
@@ -39,6 +40,7 @@ CASES: list[tuple[dict[str, Any], str, str, str]] = [
         "A OneDrive client on this machine syncs the same memories",
     ),
     ({"pending": 3}, "sync", ERROR, "changes wait; the last round was"),
+    ({"pending": 1}, "sync", ERROR, "1 change waits; the last round was"),
     ({"held": 40}, "sync", WARNING, "deletes are held"),
     (
         {"problems": [("a.md", "duplicate-id", "Two files carry the id 1.")]},
@@ -72,6 +74,44 @@ def test_each_fault_is_named_with_its_cure_and_explained_in_the_docs(
     # Numbers and names differ; the words that stay are in the page.
     page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
     assert any(part.strip() and part.strip() in page for part in re.split(r"[0-9/]+", says)), says
+
+
+def told_in(path: Path) -> list[str]:
+    """What a module tells of faults, word for word: of each message the longest part that does not vary."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        message: ast.expr | None = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Check", "Finding"):
+            texts = [ast.unparse(argument) for argument in node.args]
+            words = {"Check": (1, 2), "Finding": (0, 2)}[node.func.id]
+            if len(texts) > 2 and texts[words[0]] not in ("OK", "'ok'"):
+                message = node.args[words[1]]
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            if any(isinstance(t, ast.Attribute) and t.attr.endswith(("_problem", "_error")) for t in node.targets):
+                message = node.value.elts[0]
+        elif (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "message") or (
+            isinstance(node, ast.keyword) and node.arg == "message"
+        ):
+            message = node.value
+        parts = message.values if isinstance(message, ast.JoinedStr) else [message]
+        fixed = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+        if fixed:
+            found.append(max(fixed, key=len).strip(" .:;(),"))
+    return found
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "command_line/checks.py", "command_line/examination.py", "storage_backends/onedrive/check_up.py",
+        "storage_backends/onedrive/login.py",
+    ],
+)  # fmt: skip
+def test_every_message_that_doctor_has_is_explained_in_the_docs(module: str) -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    told = [text for text in told_in(ROOT / module) if text]
+    assert len(told) >= 3, "the messages are found"
+    assert [text for text in told if text not in page] == []
 
 
 class Device:
