@@ -49,7 +49,7 @@ def on_cache(
 
         if prepare is not None:
             prepare(args)
-        return opened.run(args, work)
+        return opened.run(args, work, as_json=wants_json(args))
 
     return run
 
@@ -59,9 +59,21 @@ def add_id(parser: argparse.ArgumentParser, name: str = "id") -> None:
     parser.add_argument(name, help="a memory's id, or the first characters of it (at least 4)")
 
 
-def comma_list(text: str) -> list[str]:
+def stored_text(value: str) -> str:
+    """Text that is stored: whoever gives bytes that are none is told so, instead of finding marks in their place.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("this is not UTF-8 text; convert it to UTF-8 first") from None
+    return value
+
+
+def comma_list(value: str) -> list[str]:
     """`a, b` as a list; used with `action="extend"`, so that an option may be given again."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return [part.strip() for part in stored_text(value).split(",") if part.strip()]
 
 
 def positive(text: str) -> int:

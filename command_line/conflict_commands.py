@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from command_line.arguments import Commands, add_command, on_cache, standard_input
+from command_line.arguments import Commands, add_command, on_cache, standard_input, wants_json
 
 if TYPE_CHECKING:
     from command_line.output import Answer
@@ -54,7 +54,7 @@ def _resolve(args: argparse.Namespace) -> int:
     from command_line import opened
 
     args.content = _merged_by_hand(args)
-    return opened.run(args, _settle)
+    return opened.run(args, _settle, as_json=wants_json(args))
 
 
 async def _settle(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
@@ -83,7 +83,7 @@ def _merged_by_hand(args: argparse.Namespace) -> str | None:
 
 
 async def _find(cache: "MemoryCache", text: str) -> "Conflict":
-    from memory_cache.errors import AmbiguousId, InvalidInput
+    from memory_cache.errors import AmbiguousId, UnknownMemory
 
     conflicts = await cache.conflicts()
     wanted = text.strip()
@@ -94,7 +94,7 @@ async def _find(cache: "MemoryCache", text: str) -> "Conflict":
             f"Several conflicts begin with {wanted}: {', '.join(c.id for c in found)}.", "Give more of the id."
         )
     if not found:
-        raise InvalidInput(
+        raise UnknownMemory(
             f"No open conflict has the id {wanted!r}.", "`claude-memory conflicts list` shows the open ones."
         )
     return found[0]

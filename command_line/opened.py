@@ -11,7 +11,6 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from command_line.arguments import wants_json
 from command_line.output import Answer, show
 from memory_cache import project as projects
 from memory_cache import settings as settings_file
@@ -26,11 +25,10 @@ _CENTURY = 36_500  # days; further back there is nothing, and dates end somewher
 Work = Callable[[MemoryCache, argparse.Namespace], Awaitable[Answer]]
 
 
-def run(args: argparse.Namespace, work: Work) -> int:
+def run(args: argparse.Namespace, work: Work, *, as_json: bool) -> int:
     """Open the cache, do the work, show its answer. Raises what the work raises."""
-
     answer = call(lambda cache: work(cache, args))
-    show(answer, as_json=wants_json(args))
+    show(answer, as_json=as_json)
     return answer.code
 
 

@@ -31,7 +31,7 @@ from mcp_server.changes import announce_changes
 from mcp_server.factory import create_server
 from mcp_server.server import MemoryServer
 from mcp_server.session import Session, SessionContext
-from mcp_server.sessions import ByteReader, ByteWriter
+from mcp_server.streams import ByteReader, ByteWriter
 from memory_cache.cache import MemoryCache
 
 MAX_LINE_BYTES = 32 * 1024 * 1024

@@ -6,26 +6,11 @@ garbage yet takes a fifth of that.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mcp_server.streams import ByteReader, ByteWriter
     from memory_cache.cache import MemoryCache
-
-
-class ByteReader(Protocol):
-    """Where messages come from; any anyio byte stream will do."""
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        """At least one byte, at most `max_bytes`. Raises anyio.EndOfStream at the end."""
-        ...
-
-
-class ByteWriter(Protocol):
-    """Where answers go; any anyio byte stream will do."""
-
-    async def send(self, item: bytes) -> None:
-        """Write all bytes."""
-        ...
 
 
 def warm_up() -> None:
@@ -39,8 +24,8 @@ def warm_up() -> None:
 
 async def serve_session(
     cache: "MemoryCache",
-    reader: ByteReader,
-    writer: ByteWriter,
+    reader: "ByteReader",
+    writer: "ByteWriter",
     preamble: Mapping[str, Any],
     *,
     initial: bytes = b"",
