@@ -323,7 +323,7 @@ class MemoryCache:
         return await self.database.read(conflicts.listed)
 
     async def resolve_conflict(self, id: str, *, keep: Keep | None = None, content: str | None = None) -> Memory:
-        """Settle a conflict. Raises: InvalidInput, AmbiguousId."""
+        """Settle a conflict. Raises: UnknownMemory, AmbiguousId, InvalidInput."""
         secrets = self.settings.privacy.secrets
         return await self._change(
             "resolve_conflict", Memory, lambda c, cause: resolving.resolve(c, id, keep, content, cause, secrets)

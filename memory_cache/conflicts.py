@@ -12,7 +12,7 @@ from datetime import datetime
 
 from memory_cache import problems, text_format
 from memory_cache.clock import EPOCH, from_text, to_text
-from memory_cache.errors import AmbiguousId, InvalidInput
+from memory_cache.errors import AmbiguousId, UnknownMemory
 from memory_cache.hashing import content_hash
 from memory_cache.models import Conflict
 from memory_cache.problems import Code
@@ -142,7 +142,7 @@ def count(connection: sqlite3.Connection) -> int:
 def find(connection: sqlite3.Connection, text: str) -> tuple[int, Conflict]:
     """File id and conflict of this id, prefix of an id, or id of a memory that has one open conflict.
 
-    Raises: InvalidInput when there is none; AmbiguousId.
+    Raises: UnknownMemory when there is none; AmbiguousId.
     """
     wanted = text.strip()
     rows = connection.execute(
@@ -151,7 +151,7 @@ def find(connection: sqlite3.Connection, text: str) -> tuple[int, Conflict]:
     ).fetchall()
     exact = [row for row in rows if row["id"] == wanted] or rows
     if not exact:
-        raise InvalidInput("There is no open conflict with this id.", "List the open conflicts for their ids.")
+        raise UnknownMemory("There is no open conflict with this id.", "List the open conflicts for their ids.")
     if len(exact) > 1:
         ids = ", ".join(row["id"] for row in exact[:10])
         raise AmbiguousId(f"Several open conflicts begin with {wanted}: {ids}.", "Give one of these ids in full.")

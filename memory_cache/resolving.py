@@ -7,7 +7,7 @@ from memory_cache import changes, conflicts, files, memories, text_format, trash
 from memory_cache.clock import later_than
 from memory_cache.conflicts import ConflictRecord
 from memory_cache.drafts import SecretsPolicy, checked_content
-from memory_cache.errors import InvalidInput
+from memory_cache.errors import InvalidInput, UnknownMemory
 from memory_cache.memories import Stored
 from memory_cache.models import Memory
 from memory_cache.revisions import Cause
@@ -28,7 +28,7 @@ def resolve(
     """Settle a conflict: keep one version, both texts, or a merged text.
 
     `content` is a new body; a whole file with the memory's id in its front matter is taken as such.
-    Raises: InvalidInput (unknown conflict, not exactly one of `keep` and `content`, the memory is gone …).
+    Raises: UnknownMemory (no such conflict); InvalidInput (not exactly one of `keep` and `content`, memory gone …).
     """
     if (keep is None) == (content is None):
         raise InvalidInput(
@@ -37,7 +37,7 @@ def resolve(
     file_id, _ = conflicts.find(connection, conflict)
     record_file = files.get(connection, file_id)
     if record_file is None or record_file.content is None:
-        raise InvalidInput("This conflict is settled already.", "List the open conflicts.")
+        raise UnknownMemory("This conflict is settled already.", "List the open conflicts.")
     record = conflicts.decode(record_file.content)
     stored = _memory(connection, record.memory_id)
     if stored is None:

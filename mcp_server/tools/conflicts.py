@@ -12,7 +12,7 @@ from mcp_server.session import Session
 from mcp_server.text import day, fenced, fitting, inline, plural
 from mcp_server.tools.registry import tool
 from mcp_server.tools.remembering import with_link
-from memory_cache.errors import InvalidInput
+from memory_cache.errors import UnknownMemory
 from memory_cache.models import Conflict
 
 _HOW = 'resolve_conflict(id, keep="mine"|"theirs"|"both"), or with content: the merged text.'
@@ -56,7 +56,7 @@ def _whole(conflicts: Any, wanted: str) -> str:
     found = [conflict for conflict in conflicts if wanted.strip() and conflict.id.startswith(wanted.strip())]
     if len(found) != 1:
         ids = ", ".join(conflict.id for conflict in conflicts[:10]) or "none"
-        raise InvalidInput(f"No single open conflict has the id {wanted.strip()!r}.", f"Open conflicts: {ids}.")
+        raise UnknownMemory(f"No single open conflict has the id {wanted.strip()!r}.", f"Open conflicts: {ids}.")
     share = MAX_TOKENS // 3
     parts = [_head(found[0])]
     for name, text in (("Stands now (mine)", found[0].mine), ("Other version (theirs)", found[0].theirs)):

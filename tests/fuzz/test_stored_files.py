@@ -41,7 +41,8 @@ _NAME = st.sampled_from(
      "documents/a.md", "patterns/a.md", "conflicts/a.json", "devices/a.json", "index.json", "memories/.md",
      "memories/task/deep/er/a.md", "other.txt", "memories/task/con.md"]
 )  # fmt: skip
-_CONTENT = (_MARKDOWN | _CONFLICT | JSON.map(json.dumps) | TEXT).map(
+_DEEP = st.sampled_from(["[" * 5_000, '{"a":' * 5_000, "---\nid: " + "[" * 5_000, "---\nid: " + "{a: " * 5_000])
+_CONTENT = (_MARKDOWN | _CONFLICT | JSON.map(json.dumps) | TEXT | _DEEP).map(
     lambda text: text.encode("utf-8", "surrogatepass")
 ) | st.binary(max_size=60)
 

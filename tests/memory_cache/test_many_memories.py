@@ -256,7 +256,7 @@ async def test_settling_needs_one_answer_and_a_known_conflict(cache: MemoryCache
         await cache.resolve_conflict(name)
     with pytest.raises(InvalidInput, match="not said"):
         await cache.resolve_conflict(name, keep="mine", content="x")
-    with pytest.raises(InvalidInput, match="no open conflict"):
+    with pytest.raises(UnknownMemory, match="no open conflict"):
         await cache.resolve_conflict("", keep="mine")
     record = ConflictRecord(memory.id, memory.path, "", memory.updated, None, b"third")
     await cache.database.write(lambda c: files.add(c, conflicts.path_of(record), conflicts.encode(record)))
