@@ -89,13 +89,13 @@ def _secret_warnings(text: str, policy: SecretsPolicy) -> tuple[str, ...]:
 
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags without white space at their ends, empty ones and repetitions (case does not count).
+    """The tags without private parts, white space at their ends, empty ones and repetitions (case does not count).
 
     Raises: InvalidInput for too many or too long ones.
     """
     kept: dict[str, str] = {}
     for tag in tags:
-        text = " ".join(encodable(tag).split())
+        text = " ".join(private.strip_private(encodable(tag)).split())
         if text:
             kept.setdefault(tag_key(text), text)
         if len(text) > MAX_TAG_LENGTH:
@@ -125,7 +125,7 @@ def with_title(body: str, title: str, *, replace_heading: bool) -> str:
     Args:
         replace_heading: a heading that is the title so far makes way; otherwise it stays below the new one.
     """
-    text = " ".join(encodable(title).lstrip("#").split())
+    text = " ".join(private.strip_private(encodable(title)).lstrip("#").split())
     if not any(character.isalnum() for character in text):
         raise InvalidInput("The title is empty.", "Give a title of a few words, or leave it out.")
     if text_format.title_of(body) == text_format.title_of(text):

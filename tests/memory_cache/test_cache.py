@@ -101,6 +101,17 @@ async def test_private_parts_never_reach_the_file(cache: MemoryCache) -> None:
     assert "hidden" not in str(await cache.history(memory.id))
 
 
+async def test_private_parts_of_titles_and_tags_never_reach_the_file(cache: MemoryCache) -> None:
+    memory = await remember(
+        cache, "Of the shed", title="Door <private>SECRET</private> code", tags=("a<private>SECRET</private>b",)
+    )
+    assert (memory.title, memory.tags) == ("Door code", ("ab",))
+    change = Change(title="<private>SECRET</private>Gate", add_tags=("<private>SECRET",))
+    changed = await cache.update(memory.id, change)
+    assert (changed.title, changed.tags) == ("Gate", ("ab",))
+    assert b"SECRET" not in await bytes_of(cache, changed)
+
+
 async def test_secrets_are_pointed_out_or_refused_as_the_settings_say(tmp_path: Path) -> None:
     secret = "key: ghp_" + "a1B2" * 9
     async with opened(tmp_path / "a") as cache:
