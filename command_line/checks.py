@@ -166,10 +166,12 @@ def in_step(facts: Facts) -> Check:
         )  # fmt: skip
     if facts.pending and (facts.last_round is None or facts.now - facts.last_round > PENDING_TOO_LONG):
         since = "never" if facts.last_round is None else f"{facts.last_round:%Y-%m-%d %H:%M} UTC"
-        return Check(
-            "sync", ERROR, f"{facts.pending} changes wait; the last round was {since}.", "`claude-memory sync`"
-        )
-    return Check("sync", OK, f"{facts.pending} changes wait")
+        return Check("sync", ERROR, f"{_waiting(facts)}; the last round was {since}.", "`claude-memory sync`")
+    return Check("sync", OK, _waiting(facts))
+
+
+def _waiting(facts: Facts) -> str:
+    return "1 change waits" if facts.pending == 1 else f"{facts.pending} changes wait"
 
 
 def clock(facts: Facts) -> Check:

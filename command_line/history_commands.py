@@ -30,11 +30,11 @@ def register(commands: Commands) -> None:
 
 
 async def _history(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, day, one_line, printable, revision_json
+    from command_line.output import Answer, minute, one_line, printable, revision_json
 
     revisions = await cache.history(args.id)
     blocks = [
-        f"revision {revision.revision}  replaced {day(revision.replaced_at)} ({one_line(revision.reason)})\n    "
+        f"revision {revision.revision}  replaced {minute(revision.replaced_at)} ({one_line(revision.reason)})\n    "
         + printable(revision.content).strip("\n").replace("\n", "\n    ")
         for revision in revisions
     ]
@@ -50,7 +50,7 @@ async def _restore(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _trash(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, day, one_line, plural, trash_json
+    from command_line.output import Answer, minute, one_line, plural, trash_json
     from memory_cache.errors import InvalidInput
 
     data: dict[str, int] = {}
@@ -63,7 +63,7 @@ async def _trash(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     entries = await cache.trash(args.limit)
     more = max(0, (await cache.status()).trash - len(entries))
     lines += [
-        f"{entry.id[:8]}  {day(entry.deleted_at)}  {one_line(entry.category):<10}  {one_line(entry.title)}"
+        f"{entry.id[:8]}  {minute(entry.deleted_at)}  {one_line(entry.category):<10}  {one_line(entry.title)}"
         f"  ({one_line(entry.reason)})"
         for entry in entries
     ]

@@ -35,10 +35,12 @@ def run(args: argparse.Namespace) -> int:
         return serve_mcp()
     import anyio
 
+    from command_line.companion import Companion
     from mcp_server.http import run_http
 
     def ready(url: str) -> None:
         sys.stderr.write(f"serving MCP at {url}\n")
+        Companion(Home.current(), os.environ).start()
 
     anyio.run(lambda: run_http(Home.current(), os.environ, host=args.host, port=args.port, ready=ready))
     return 0

@@ -16,6 +16,7 @@ from command_line.arguments import (
     on_cache,
     positive,
     standard_input,
+    stored_text,
 )
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ def register(commands: Commands) -> None:
 
 def _register_remember(commands: Commands) -> None:
     parser = add_command(commands, "remember", on_cache(_remember, prepare=_read_content), "store a memory")
-    parser.add_argument("content", nargs="?", help="the text; without it, or as -, standard input")
+    parser.add_argument("content", type=stored_text, nargs="?", help="the text; without it, or as -, standard input")
     parser.add_argument(
         "--category", required=True, metavar="C", help="project, decision, preference, learning, task …"
     )
     parser.add_argument("--tags", type=comma_list, action="extend", metavar="A,B")
-    parser.add_argument("--title", help="put above the text; default is its first line")
+    parser.add_argument("--title", type=stored_text, help="put above the text; default is its first line")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--global", dest="only_global", action="store_true", help="for every project")
     scope.add_argument("--project", metavar="P", help="directory, repository URL, project id or name; default: here")
@@ -78,8 +79,13 @@ def _register_update(commands: Commands) -> None:
         "change a memory; the earlier text stays in its history",
     )
     add_id(parser)
-    parser.add_argument("content", nargs="?", help="the new text; as -, or with nothing else to change, standard input")
-    parser.add_argument("--title")
+    parser.add_argument(
+        "content",
+        type=stored_text,
+        nargs="?",
+        help="the new text; as -, or with nothing else to change, standard input",
+    )
+    parser.add_argument("--title", type=stored_text)
     parser.add_argument("--tags", type=comma_list, action="extend", metavar="A,B", help="replace all tags")
     parser.add_argument("--add-tag", type=comma_list, action="extend", metavar="A", dest="add_tags")
     parser.add_argument("--remove-tag", type=comma_list, action="extend", metavar="A", dest="remove_tags")

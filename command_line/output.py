@@ -153,6 +153,11 @@ def day(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
 
 
+def minute(moment: datetime) -> str:
+    """The date and time in UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def origin(memory: Memory) -> str:
     """The project's name, or `global`."""
     return one_line(memory.project_name or memory.project_id or "global")

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from command_line.arguments import Commands, add_command, on_cache, positive
+from command_line.arguments import Commands, add_command, on_cache, positive, stored_text
 
 if TYPE_CHECKING:
     from command_line.output import Answer
@@ -35,10 +35,10 @@ def register(commands: Commands) -> None:
 
 def _register_store(actions: Any) -> None:
     parser = add_command(actions, "store", on_cache(_store), "note that a pattern was seen")
-    parser.add_argument("description", help="what is done and when, 10 to 1000 characters")
+    parser.add_argument("description", type=stored_text, help="what is done and when, 10 to 1000 characters")
     parser.add_argument("--category", required=True, metavar="C", help="testing, git, deploy …")
     parser.add_argument("--project", metavar="P", help="directory, repository URL, project id or name; default: global")
-    parser.add_argument("--example", metavar="TEXT", help="how it was done, 10 to 2000 characters")
+    parser.add_argument("--example", type=stored_text, metavar="TEXT", help="how it was done, 10 to 2000 characters")
 
 
 async def _store(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":

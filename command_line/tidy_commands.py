@@ -4,7 +4,16 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from command_line.arguments import Commands, add_command, add_filters, add_id, add_scope, on_cache, positive
+from command_line.arguments import (
+    Commands,
+    add_command,
+    add_filters,
+    add_id,
+    add_scope,
+    on_cache,
+    positive,
+    stored_text,
+)
 
 if TYPE_CHECKING:
     from command_line.output import Answer
@@ -23,7 +32,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("--depth", type=positive, default=1, metavar="N", help="how many links away, up to 10")
     parser = add_command(commands, "merge", on_cache(_merge), "make one memory of several; the others go to the trash")
     parser.add_argument("ids", nargs="+", metavar="ID", help="the first one stays")
-    parser.add_argument("--title", help="of the merged memory")
+    parser.add_argument("--title", type=stored_text, help="of the merged memory")
     _register_batches(commands)
     add_command(commands, "stats", on_cache(_stats), "how many memories there are, of which kind and age")
     parser = add_command(commands, "graph", on_cache(_graph), "linked memories as a mermaid diagram")
@@ -33,7 +42,7 @@ def register(commands: Commands) -> None:
 
 def _register_batches(commands: Commands) -> None:
     parser = add_command(commands, "tag", on_cache(_tag), "add a tag to many memories, or take it off them")
-    parser.add_argument("tag")
+    parser.add_argument("tag", type=stored_text)
     parser.add_argument("--remove", action="store_true", help="take it off")
     _add_selection(parser)
     parser.add_argument("--dry-run", action="store_true", help="only show which memories it would be")
@@ -146,5 +155,6 @@ async def _graph(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
     memories, edges = await cache.graph(args.start, depth=args.depth)
     text, _ = diagram(memories, edges, max(len(memories), 1))
+    shown = text if edges else "No memories are linked yet: `claude-memory link ID ID` makes a link."
     nodes = [{"id": memory.id, "title": memory.title, "category": memory.category} for memory in memories]
-    return Answer({"memories": nodes, "links": [list(edge) for edge in edges], "mermaid": text}, text)
+    return Answer({"memories": nodes, "links": [list(edge) for edge in edges], "mermaid": text}, shown)

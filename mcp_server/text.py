@@ -40,6 +40,11 @@ def day(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d")
 
 
+def minute(moment: datetime) -> str:
+    """The date and time of a moment."""
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
 def age(moment: datetime, now: datetime) -> str:
     """How long ago, in the largest unit that says something."""
     days = (now - moment).days

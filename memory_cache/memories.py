@@ -98,9 +98,12 @@ def _beginning_with(connection: sqlite3.Connection, prefix: str) -> list[sqlite3
 
 
 def _did_you_mean(connection: sqlite3.Connection, wanted: str) -> str:
-    in_trash = connection.execute("SELECT title FROM trash WHERE memory_id = ? LIMIT 1", (wanted,)).fetchone()
-    if in_trash is not None:
-        return f"It is in the trash ({in_trash['title']}); restore brings it back."
+    in_trash = connection.execute(
+        "SELECT DISTINCT memory_id, title FROM trash WHERE memory_id LIKE ? ESCAPE '\\' LIMIT 2",
+        (beginning_with(wanted),),
+    ).fetchall()
+    if len(in_trash) == 1:
+        return f"It is in the trash ({in_trash[0]['title']}); restore brings it back."
     close = _beginning_with(connection, wanted[:SHORTEST_PREFIX])[:5]
     if close:
         return f"Ids that begin alike: {_named(close)}."

@@ -13,6 +13,10 @@ from memory_cache.models import TrashEntry
 from memory_cache.revisions import Cause
 from memory_cache.search.filters import beginning_with
 
+# A file that a person put back by hand is there again, and not in the trash.
+_GONE = """NOT EXISTS (SELECT 1 FROM memories m JOIN files f USING (file_id)
+    WHERE m.id = trash.memory_id AND f.content_hash = trash.content_hash)"""
+
 
 def keep(connection: sqlite3.Connection, file_id: int, cause: Cause) -> None:
     """Put what this file holds right now into the trash; the file itself stays as it is.
@@ -72,13 +76,13 @@ def close_conflict(connection: sqlite3.Connection, conflict_file: int, cause: Ca
 def listed(connection: sqlite3.Connection, limit: int) -> tuple[list[TrashEntry], int]:
     """The entries deleted last, and how many more there are."""
     total = count(connection)
-    rows = connection.execute("SELECT * FROM trash ORDER BY trash_id DESC LIMIT ?", (limit,)).fetchall()
+    rows = connection.execute(f"SELECT * FROM trash WHERE {_GONE} ORDER BY trash_id DESC LIMIT ?", (limit,)).fetchall()
     return [_entry(row) for row in rows], max(0, total - len(rows))
 
 
 def count(connection: sqlite3.Connection) -> int:
     """How many entries there are."""
-    return int(connection.execute("SELECT count(*) FROM trash").fetchone()[0])
+    return int(connection.execute(f"SELECT count(*) FROM trash WHERE {_GONE}").fetchone()[0])
 
 
 def find(connection: sqlite3.Connection, text: str) -> tuple[int, str]:

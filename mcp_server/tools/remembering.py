@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mcp_server.budget import DEFAULT_TOKENS, cut
 from mcp_server.session import Session, origin_words
-from mcp_server.text import DATA_NOTICE, day, facts, fenced, fitting, inline, plural
+from mcp_server.text import DATA_NOTICE, day, facts, fenced, fitting, inline, minute, plural
 from mcp_server.tools.arguments import Category, MemoryId, OptionalTags, Priority, ProjectName, Tags, Ttl
 from mcp_server.tools.registry import tool
 from memory_cache.errors import InvalidInput
@@ -159,7 +159,7 @@ async def history(ctx: Context[Session, Any], id: MemoryId) -> str:
         more = f"\n[{left_out} more characters; restore with revision={revision.revision} brings it back whole]"
         entries.append(
             f"### Revision {revision.revision}: {inline(revision.title)}\n"
-            f"replaced {day(revision.replaced_at)} ({inline(revision.reason)})\n{fenced(text)}"
+            f"replaced {minute(revision.replaced_at)} ({inline(revision.reason)})\n{fenced(text)}"
             + (more if left_out else "")
         )
     kept, left = fitting(entries, DEFAULT_TOKENS)
@@ -174,7 +174,7 @@ async def undo_last_change(ctx: Context[Session, Any]) -> str:
     when it was a mistake."""
     session = ctx.request_context.lifespan_context
     undone = await session.cache.undo_last_change()
-    lines = [f"Undone: {undone.action} of {undone.at:%Y-%m-%d %H:%M} UTC"]
+    lines = [f"Undone: {undone.action} of {minute(undone.at)}"]
     lines += [f"- `{memory.id[:8]}` {inline(memory.title)}" for memory in undone.memories]
     lines += [f"Left as it is: {reason}" for reason in undone.left]
     kept, left_out = fitting(lines, DEFAULT_TOKENS)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -214,11 +215,14 @@ def test_forget_trash_restore_and_undo(device: Device) -> None:
     assert device.json("restore", memory_id[:8])["content"] == "Keep me"
     device.json("update", memory_id, "Spoiled")
     assert device.json("undo")["memories"][0]["content"] == "Keep me"
+    assert re.search(r"replaced \d{4}-\d\d-\d\d \d\d:\d\d UTC", device("history", memory_id).out)
     revisions = device.json("history", memory_id)["revisions"]
     assert {"Keep me", "Spoiled"} & {revision["content"] for revision in revisions}
     spoiled = next(revision for revision in revisions if revision["content"] == "Spoiled")
     assert device.json("restore", memory_id, "--revision", str(spoiled["revision"]))["content"] == "Spoiled"
     device.json("forget", memory_id)
+    for shown in (memory_id, memory_id[:8]):
+        assert "restore brings it back" in device("show", shown).err
     assert device.json("trash", "--purge", "0")["trash"] == []
     assert device("restore", memory_id).code == 1
 
@@ -228,11 +232,14 @@ def test_links_merge_and_many_at_once(device: Device) -> None:
     device.json("link", one, two)
     related = device.json("related", one)["memories"]
     assert [(memory["id"], memory["distance"]) for memory in related] == [(two, 1)]
+    assert "graph LR" in device("graph").out
     graph = device.json("graph")
     assert graph["links"] == [sorted([one, two])]
     assert "graph" in graph["mermaid"]
     device.json("link", one, two, "--unlink")
     assert device.json("related", one)["memories"] == []
+    empty = device("graph")
+    assert (empty.code, "graph LR" in empty.out, "No memories are linked yet" in empty.out) == (0, False, True)
     assert device("link", one, one).code == 2
     assert len(device.json("tag", "new", "--query", "note")["memories"]) == 3
     assert device.json("list", "--tag", "new")["more"] == 0
@@ -337,3 +344,20 @@ def test_commands_work_as_processes_of_their_own(tmp_path: Path) -> None:
     assert missing.returncode == 1
     assert "error" in json.loads(missing.stdout)
     assert missing.stderr.count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("remember", "--category", "learning", "caf\udce9"),
+        ("remember", "--category", "learning", "coffee", "--title", "caf\udce9"),
+        ("remember", "--category", "learning", "coffee", "--tags", "caf\udce9"),
+        ("patterns", "store", "--category", "learning", "drink caf\udce9 in the morning"),
+        ("tag", "caf\udce9"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_and_not_stored_as_marks(arguments: tuple[str, ...], device: Device) -> None:
+    """An argument in another encoding arrives as lone surrogates."""
+    refused = device(*arguments)
+    assert (refused.code, "not UTF-8" in refused.err) == (2, True)
+    assert device.json("list", "--all")["memories"] == []

@@ -172,6 +172,8 @@ class Session:
         """The answer to the request of this id; others are kept for whoever asks."""
         while number not in self._answers:
             line = self.lines.get(timeout=PATIENCE)
+            if not line:
+                self.lines.put(line)  # for whoever waits for the end
             assert line, "the relay closed its output"
             message = json.loads(line)
             if "method" not in message:

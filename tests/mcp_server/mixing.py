@@ -23,7 +23,7 @@ from typing import Any
 from mcp_server.tools import DECLARED
 from memory_cache.cache import MemoryCache
 from memory_cache.models import Filter, Scope
-from tests.daemon.processes import Device, Session, eventually
+from tests.daemon.processes import Device, Session
 from tests.mcp_server.contract import prepare
 from tests.mcp_server.world import ID
 
@@ -181,7 +181,7 @@ def run(base: Path, seconds: float, kills: int = 0) -> dict[str, Any]:
             threads = [threading.Thread(target=_guarded, args=(worker, end, failures)) for worker in workers]
             for thread in threads:
                 thread.start()
-            killed = _kill(device, end, kills)
+            killed = _kill(device, workers, end, kills)
             for thread in threads:
                 thread.join()
             assert not failures, "\n".join(failures)
@@ -207,14 +207,19 @@ def _guarded(worker: Worker, end: float, failures: list[str]) -> None:
         failures.append(f"{worker.name}: {type(error).__name__}: {error}")
 
 
-def _kill(device: Device, end: float, kills: int) -> int:
-    """Kill the daemon so often, if the time allows it, each time when it has served for a moment."""
+def _kill(device: Device, workers: list[Worker], end: float, kills: int) -> int:
+    """Kill the daemon so often, if the time allows it, each time when it has answered every session: a daemon that
+    falls three times over the same request is given up."""
     for number in range(kills):
-        pid = eventually(device.pid, "a daemon")
-        time.sleep(1 + number % 5 * 0.1)
-        if time.monotonic() > end:
-            return number
-        os.kill(pid, signal.SIGKILL)
+        before = [worker.calls.total() for worker in workers]
+        while any(worker.calls.total() < count + 2 for worker, count in zip(workers, before, strict=True)):
+            time.sleep(0.05)
+            if time.monotonic() > end:
+                return number
+        pid = device.pid()
+        if pid is not None:
+            time.sleep(number % 7 * 0.01)
+            os.kill(pid, signal.SIGKILL)
     return kills
 
 

@@ -154,6 +154,7 @@ async def test_forget_names_the_title_and_restore_brings_it_back(claude: Claude,
     assert "No memories found" in await claude.say("recall", query="wrong idea")
     again = await claude.fails("forget", id=memory_id)
     assert "trash" in again
+    assert "restore brings it back" in await claude.fails("update", id=memory_id[:8], title="x")
     assert "restore" in again
     assert "Restored: Wrong idea" in await claude.say("restore", id=memory_id)
     assert (await world.cache.get(memory_id)).content == "# Wrong idea\n\nText"

@@ -178,3 +178,16 @@ async def test_what_was_seen_deleted_elsewhere_can_be_restored(cache: MemoryCach
 
     await cache.database.write(follow)
     assert (await cache.restore(memory.id)).content == "gone there"
+
+
+async def test_a_file_that_a_person_puts_back_is_no_longer_in_the_trash(cache: MemoryCache) -> None:
+    memory = await remember(cache, "# Thrown away\n\nby hand")
+    data = await bytes_of(cache, memory)
+    await cache.forget(memory.id)
+    assert (await cache.status()).trash == 1
+    await cache.database.write(lambda c: files.add(c, "memories/learning/put-back.md", data))
+    assert (await cache.get(memory.id)).content == memory.content
+    assert await cache.trash() == []
+    assert (await cache.status()).trash == 0
+    await cache.update(memory.id, Change(content="# Another text"))
+    assert [entry.content for entry in await cache.trash()] == [memory.content], "what is nowhere else stays in reach"
