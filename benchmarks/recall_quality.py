@@ -29,6 +29,7 @@ from memory_cache.clock import to_text
 from memory_cache.database import connect, migrate, transaction
 from memory_cache.models import Filter
 from memory_cache.search import embedding, index, recall
+from memory_cache.search.embedder import EmbedderMissing
 from memory_cache.search.stopwords import STOP_WORDS
 from memory_cache.search.vectors import VectorIndex
 
@@ -209,7 +210,7 @@ def systems(names: list[str], with_dates: bool) -> dict[str, Any]:
     for extra in ("onnx", "multilingual"):
         try:
             embedding.load_embedder(extra)
-        except embedding.EmbedderMissing as missing:
+        except EmbedderMissing as missing:
             if extra in names:
                 sys.exit(f"{extra}: {missing.message} {missing.hint}")
         else:

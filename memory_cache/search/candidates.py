@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory_cache.models import Filter
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 BY_WORDS = 80
 BY_MEANING = 60
 WIDENED = 15  # the best whose neighbours and linked memories are looked at too
-NEIGHBOURS_EACH_SIDE = 2
 FRAGMENT_LENGTH = 160  # terms in all columns; a longer memory needs no surroundings to be understood
-_OCCASION = timedelta(hours=1)  # written further apart, two memories are not of one occasion
-_EARLIEST = datetime.min.replace(tzinfo=UTC) + _OCCASION
-_LATEST = datetime.max.replace(tzinfo=UTC) - _OCCASION
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,56 +112,36 @@ class Surroundings:
         return {other for others in self.of.values() for other, _ in others}
 
 
-_BESIDE = f"""
-    SELECT * FROM (SELECT file_id, created FROM memories WHERE project_key IS :project
-        AND (created, file_id) < (:created, :file_id) AND created >= :from
-        ORDER BY created DESC, file_id DESC LIMIT {NEIGHBOURS_EACH_SIDE})
-    UNION ALL
-    SELECT * FROM (SELECT file_id, created FROM memories WHERE project_key IS :project
-        AND (created, file_id) > (:created, :file_id) AND created <= :to
-        ORDER BY created, file_id LIMIT {NEIGHBOURS_EACH_SIDE})
-"""
-_NEARNESS = (1.0, 0.7)
+_NEARNESS = (1.0, 0.7)  # of the next one, of the one after it
 _LINK_NEARNESS = 1.0
+_EARLIER = """(SELECT b.file_id FROM memories b WHERE b.project_key IS m.project_key
+    AND (b.created, b.file_id) < (m.created, m.file_id)
+    AND b.created >= coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', m.created, '-1 hour'), m.created)
+    ORDER BY b.created DESC, b.file_id DESC LIMIT 1 OFFSET {})"""
+_LATER = """(SELECT b.file_id FROM memories b WHERE b.project_key IS m.project_key
+    AND (b.created, b.file_id) > (m.created, m.file_id)
+    AND b.created <= coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', m.created, '+1 hour'), m.created)
+    ORDER BY b.created, b.file_id LIMIT 1 OFFSET {})"""
+_BESIDE = ", ".join(side.format(step) for side in (_EARLIER, _LATER) for step in range(len(_NEARNESS)))
 
 
 def surroundings(connection: sqlite3.Connection, file_ids: Sequence[int], conditions: Conditions) -> Surroundings:
     """Of the short ones among these memories: neighbours in time within the same project, and linked memories.
 
-    Only what meets the conditions itself counts.
+    Neighbours are of one occasion: written at most an hour apart. Only what meets the conditions itself counts.
     """
     rows = connection.execute(
-        "SELECT m.file_id, m.project_key, m.created FROM search_features s JOIN memories m USING (file_id)"
+        f"SELECT m.file_id, {_BESIDE} FROM search_features s JOIN memories m USING (file_id)"
         " WHERE s.file_id IN (SELECT value FROM json_each(?)) AND s.length < ?",
         (json.dumps(list(file_ids)), FRAGMENT_LENGTH),
-    ).fetchall()
-    beside = {row[0]: _beside(connection, *row) for row in rows}
+    )
+    beside = {
+        row[0]: [(other, near) for other, near in zip(row[1:], _NEARNESS * 2, strict=True) if other is not None]
+        for row in rows
+    }
     for file_id, other in _linked(connection, list(beside)):
         beside[file_id].append((other, _LINK_NEARNESS))
     return _only_passing(connection, Surroundings(beside), conditions)
-
-
-def _beside(
-    connection: sqlite3.Connection, file_id: int, project_key: str | None, created: str
-) -> list[tuple[int, float]]:
-    moment = datetime.fromisoformat(created)
-    values = {
-        "project": project_key,
-        "created": created,
-        "file_id": file_id,
-        "from": filters.timestamp(moment - _OCCASION) if moment > _EARLIEST else created,
-        "to": filters.timestamp(moment + _OCCASION) if moment < _LATEST else created,
-    }
-    near: list[tuple[int, float]] = []
-    before = after = 0
-    for other, when in connection.execute(_BESIDE, values).fetchall():
-        if (when, other) < (created, file_id):
-            near.append((other, _NEARNESS[before]))
-            before += 1
-        else:
-            near.append((other, _NEARNESS[after]))
-            after += 1
-    return near
 
 
 def _only_passing(connection: sqlite3.Connection, found: Surroundings, conditions: Conditions) -> Surroundings:

@@ -1,4 +1,4 @@
-"""Embedders behind one small interface, and the vectors that they make, stored per memory.
+"""The embedders that there are, and the vectors that they make, stored per memory.
 
 `static` ships with this package and embeds at write. `onnx` and `multilingual` are extras: heavier, so that
 their vectors are filled in the background. `none` searches by words alone. Without a usable embedder
@@ -7,17 +7,17 @@ search answers by words, and `status` says why.
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memory_cache import meta
-from memory_cache.database import Database
-from memory_cache.errors import MemoryCacheError
 from memory_cache.search import static_table
+from memory_cache.search.embedder import Embedder, EmbedderMissing, Weights
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from memory_cache.database import Database
 
     Floats = npt.NDArray[np.float32]
 
@@ -25,60 +25,6 @@ DEFAULT = "static"
 CHOICES = ("static", "onnx", "multilingual", "none")
 _CHOICE_KEY = "search_embedder"
 _PENDING = ""
-
-
-class EmbedderMissing(MemoryCacheError):
-    """The chosen embedder is an extra that is not installed, or cannot run here."""
-
-    title = "Embedder not available"
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How the parts of relevance are weighed; measured per model (docs/recall.md).
-
-    Attributes:
-        words: BM25 over its ideal.
-        meaning: cosine of query and memory.
-        likeness: best likeness of each word of the query to a word of the memory.
-        least_meaning: a memory that shares no word with the query is a match from this cosine on.
-    """
-
-    words: float
-    meaning: float
-    likeness: float
-    least_meaning: float
-
-
-class Embedder(Protocol):
-    """Texts to vectors, of length 1 for documents. Used from one thread at a time."""
-
-    @property
-    def name(self) -> str:
-        """Model and revision; vectors of other names are made anew."""
-
-    @property
-    def dimensions(self) -> int: ...
-
-    @property
-    def weights(self) -> Weights: ...
-
-    @property
-    def foreign_weights(self) -> Weights:
-        """For queries whose words the static table does not know: their likeness tells little."""
-
-    @property
-    def at_write(self) -> bool:
-        """Fast enough (a few ms) to run inside the transaction that writes a memory."""
-
-    def covers(self, text: str) -> bool:
-        """Whether the model knows the script of this text; where not, the text gets no vector."""
-
-    def embed_documents(self, texts: Sequence[str]) -> "list[Floats | None]":
-        """One vector per text, None where the text gives none."""
-
-    def embed_query(self, text: str) -> "Floats | None":
-        """The vector of a question; its length may differ from 1 where a model's cosines need spreading."""
 
 
 class StaticEmbedder:
@@ -194,7 +140,7 @@ def status(connection: sqlite3.Connection) -> str:
     return f"Search by words and meaning ({choice})." + (f" {left} memories wait for their vectors." if left else "")
 
 
-async def fill_vectors(database: Database, embedder: Embedder, *, batch: int = 16) -> int:
+async def fill_vectors(database: "Database", embedder: Embedder, *, batch: int = 16) -> int:
     """Make the vectors that are missing or of another model, a batch per transaction; returns how many.
 
     The model runs in a worker thread, outside of any transaction; a memory that changed meanwhile is taken again.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 
-from memory_cache.search.embedding import EmbedderMissing, Weights
+from memory_cache.search.embedder import EmbedderMissing, Weights
 
 if TYPE_CHECKING:
     import numpy as np

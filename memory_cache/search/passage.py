@@ -35,12 +35,14 @@ def _places(body: str, terms: Sequence[AskedTerm]) -> list[tuple[int, int, float
     plain = body.lower() if body.isascii() else "".join(map(_bare, body))
     found: list[tuple[int, int, float]] = []
     for number, term in enumerate(terms):
-        beginning = re.escape(term.text[: max(3, len(term.text) - 1)])
-        before = r"\b" if term.text.isascii() else ""
-        for count, match in enumerate(re.finditer(before + beginning, plain)):
-            if count == _MOST_PLACES:
-                break
-            found.append((match.start(), number, term.idf))
+        beginning = term.text[: max(3, len(term.text) - 1)]
+        within = not term.text.isascii()  # an ASCII term stands at the beginning of a word
+        count, place = 0, plain.find(beginning)
+        while place >= 0 and count < _MOST_PLACES:
+            if within or not place or not (plain[place - 1].isalnum() or plain[place - 1] == "_"):
+                found.append((place, number, term.idf))
+                count += 1
+            place = plain.find(beginning, place + 1)
     return sorted(found)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory_cache.search.dates import NamedDate
-from memory_cache.search.embedding import Weights
+from memory_cache.search.embedder import Weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,6 @@ _PRIORITY = {"high": 1.1, "normal": 1.0, "low": 0.9}  # factors, as those below
 _SAME_PROJECT = 1.05
 _RECENCY, _RECENCY_DAYS = 0.08, 90.0
 _DUPLICATE = 0.75  # for each better hit that says nearly the same
-_DUPLICATE_OVERLAP = 0.9
 _LOOKED_BEYOND = 5
 _LEAST_SHARE = 0.1  # of the best score
 _LEAST_CONTEXT = 0.2  # of words, for a memory that holds none itself but stands beside one that does
@@ -138,32 +137,30 @@ def _recency(facts: Facts, now: datetime) -> float:
     return 1.0 + _RECENCY * math.exp(-days / _RECENCY_DAYS)
 
 
-def spread(ranked: Sequence[Ranked], limit: int, terms_of: Callable[[int], frozenset[int]]) -> list[Ranked]:
+def spread(
+    ranked: Sequence[Ranked], limit: int, twins: "Callable[[Sequence[int]], npt.NDArray[np.bool_]]"
+) -> list[Ranked]:
     """The best `limit`, where a memory that says what better ones say already is lowered for each of them.
 
     Args:
-        terms_of: the terms of a memory by file id.
+        twins: which of these memories, by file id, say nearly the same as which others: a row and a column for each.
     """
-    waiting = [(each, terms_of(each.file_id)) for each in ranked[: limit * 2 + _LOOKED_BEYOND]]
+    looked_at = ranked[: limit * 2 + _LOOKED_BEYOND]
+    same = twins([each.file_id for each in looked_at])
+    if not same.any():
+        return list(looked_at[:limit])
+    waiting = list(enumerate(looked_at))
     chosen: list[Ranked] = []
     while waiting and len(chosen) < limit:
-        best, best_terms = waiting.pop(0)
+        place, best = waiting.pop(0)
         chosen.append(best)
-        size = len(best_terms)
-        least, most = size * _DUPLICATE_OVERLAP, size / _DUPLICATE_OVERLAP
-        lowered = False
-        for index, (other, terms) in enumerate(waiting):
-            if least <= len(terms) <= most and _nearly_same(best_terms, terms):
-                waiting[index] = (
-                    replace(other, score=other.score * _DUPLICATE, duplicates=other.duplicates + 1),
-                    terms,
-                )
-                lowered = True
-        if lowered:
-            waiting.sort(key=lambda each: -each[0].score)
+        alike = same[place].tolist()
+        if any(alike[other] for other, _ in waiting):
+            waiting = [
+                (other, replace(each, score=each.score * _DUPLICATE, duplicates=each.duplicates + 1))
+                if alike[other]
+                else (other, each)
+                for other, each in waiting
+            ]
+            waiting.sort(key=lambda each: -each[1].score)
     return chosen
-
-
-def _nearly_same(ours: frozenset[int], theirs: frozenset[int]) -> bool:
-    common = len(ours & theirs)
-    return common > 0 and common >= _DUPLICATE_OVERLAP * (len(ours) + len(theirs) - common)

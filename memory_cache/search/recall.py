@@ -11,7 +11,7 @@ from memory_cache.models import Filter
 from memory_cache.search import candidates, dates, passage, ranking, relevance, static_table
 from memory_cache.search import query as queries
 from memory_cache.search.candidates import Conditions
-from memory_cache.search.embedding import Weights
+from memory_cache.search.embedder import Weights
 from memory_cache.search.filters import timestamp
 from memory_cache.search.ranking import Facts, Measured
 
@@ -141,9 +141,9 @@ def _answer(asker: _Asker, now: datetime, project_key: str | None, explain: bool
     named = dates.named(asker.query)
     # A named date may lift a memory from far below; priority and the like lift by a few places at most.
     closely = 2 * asker.limit + (_LOOKED_AT_WITH_DATES if named else _LOOKED_AT)
-    measured, matching, terms_of = _measured(asker, closely)
+    measured, matching, twins = _measured(asker, closely)
     ranked = ranking.rank(measured, now=now, project_key=project_key, dates=named)
-    chosen = ranking.spread(ranked, asker.limit, terms_of)
+    chosen = ranking.spread(ranked, asker.limit, twins)
     bodies = _bodies(asker.connection, [each.file_id for each in chosen])
     hits = [
         Scored(
@@ -157,8 +157,10 @@ def _answer(asker: _Asker, now: datetime, project_key: str | None, explain: bool
     return SearchResult(hits, max(matching, len(ranked)) - len(hits))
 
 
-def _measured(asker: _Asker, closely: int) -> tuple[list[Measured], int, Callable[[int], frozenset[int]]]:
-    """The `closely` most relevant matches, how many match in all, and a look-up of their terms."""
+def _measured(
+    asker: _Asker, closely: int
+) -> "tuple[list[Measured], int, Callable[[Sequence[int]], npt.NDArray[np.bool_]]]":
+    """The `closely` most relevant matches, how many match in all, and which of them say nearly the same."""
     import numpy as np
 
     connection, conditions = asker.connection, asker.conditions
@@ -167,7 +169,7 @@ def _measured(asker: _Asker, closely: int) -> tuple[list[Measured], int, Callabl
     if asker.vectors is not None and asker.vector is not None:
         by_meaning = candidates.by_meaning(connection, asker.vectors, asker.vector, conditions)
     if not by_words and not by_meaning:
-        return [], 0, lambda _: frozenset()
+        return [], 0, lambda _: np.zeros((0, 0), bool)
     best = dict.fromkeys((*by_words[: candidates.WIDENED], *by_meaning[: candidates.WIDENED]))
     beside = candidates.surroundings(connection, list(best), conditions)
     pool = relevance.Pool.load(connection, list({*by_words, *by_meaning, *beside.ids()}))
@@ -190,7 +192,7 @@ def _measured(asker: _Asker, closely: int) -> tuple[list[Measured], int, Callabl
         for place in order
         if int(pool.file_ids[place]) in facts  # what is indexed without being there is never worth an error
     ]
-    return measured, len(matches), pool.terms_of
+    return measured, len(matches), pool.twins
 
 
 def _facts(connection: sqlite3.Connection, file_ids: Sequence[int]) -> dict[int, Facts]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _K1, _B = 1.2, 0.75  # BM25
 _LIKENESS_B = 0.05  # long memories hold something like everything
+_SAME = 0.9  # of the terms of both
+_DIFFERING = (1 - _SAME) / (1 + _SAME) + 1e-6  # the same as a share of both sizes
+_BUCKETS = 1024
 _CONTEXT = 0.6
 _CONTEXT_WHOLE, _CONTEXT_NONE = 60, FRAGMENT_LENGTH  # terms: up to here a neighbour counts fully, from here not
 
@@ -68,10 +71,28 @@ class Pool:
     def __len__(self) -> int:
         return len(self.file_ids)
 
-    def terms_of(self, file_id: int) -> frozenset[int]:
-        """The hashes of a candidate's terms."""
-        column = int(self.file_ids.searchsorted(file_id))
-        return frozenset(self.terms[self.term_starts[column] : self.term_starts[column + 1]].tolist())
+    def twins(self, file_ids: Sequence[int]) -> "npt.NDArray[np.bool_]":
+        """Which of these candidates (row) hold nearly the same terms as which others (column)."""
+        import numpy as np
+
+        columns = self.file_ids.searchsorted(file_ids)
+        parts = [self.terms[self.term_starts[column] : self.term_starts[column + 1]] for column in columns]
+        # Counted in buckets first: where terms are the same, so are their buckets, and two sets that share so much
+        # differ in few. What is left is compared term by term.
+        sizes = np.array([len(part) for part in parts], np.float32)
+        held = np.zeros((len(parts), _BUCKETS), np.float32)
+        for row, part in zip(held, parts, strict=True):
+            row[part % _BUCKETS] = 1.0
+        filled = held.sum(axis=1)
+        differing = filled[:, None] + filled - 2 * (held @ held.T)
+        same: npt.NDArray[np.bool_] = differing <= _DIFFERING * (sizes[:, None] + sizes)
+        np.fill_diagonal(same, val=False)
+        for one, other in np.argwhere(same):
+            if one < other:
+                common = len(np.intersect1d(parts[one], parts[other], assume_unique=True))
+                together = len(parts[one]) + len(parts[other]) - common
+                same[one, other] = same[other, one] = 0 < common >= _SAME * together
+        return same
 
 
 def _starts(sizes: list[int]) -> "npt.NDArray[np.int64]":
@@ -152,21 +173,24 @@ def _likeness(pool: Pool, asked: AskedQuery, spoken: list[int], counts: "Floats"
         words = [asked.terms[index].plain or "" for index in spoken]
         similar = static_table.table().similarities(words, distinct)
         similar *= np.sqrt(similar)
-        likeness[:, filled] = np.maximum.reduceat(similar[:, places], pool.piece_starts[:-1][filled], axis=1)
+        of_each = similar.take(places, axis=1)
+        likeness[:, filled] = np.maximum.reduceat(of_each, pool.piece_starts[:-1][filled], axis=1)
     likeness = np.maximum(likeness, counts[spoken] > 0)
     return np.asarray(
         likeness / (1 - _LIKENESS_B + _LIKENESS_B * sizes / np.float32(asked.mean_pieces)), dtype=np.float32
     )
 
 
-def _distinct(pieces: "npt.NDArray[np.uint16]") -> "tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]":
+def _distinct(pieces: "npt.NDArray[np.uint16]") -> "tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]":
     """The distinct pieces, and for each piece its place among them; without sorting."""
     import numpy as np
 
     seen = np.zeros(1 << 16, bool)
     seen[pieces] = True
-    place = np.cumsum(seen, dtype=np.int32)
-    return np.flatnonzero(seen), place[pieces] - 1
+    distinct = np.flatnonzero(seen)
+    place = np.empty(1 << 16, np.intp)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[pieces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +205,7 @@ class _Links:
     def of(cls, pool: Pool, surroundings: Surroundings) -> "_Links":
         import numpy as np
 
-        column = {int(file_id): index for index, file_id in enumerate(pool.file_ids)}
+        column = {file_id: index for index, file_id in enumerate(pool.file_ids.tolist())}
         length = pool.lengths.tolist()
         found: list[tuple[int, int, float]] = []
         for file_id, others in surroundings.of.items():

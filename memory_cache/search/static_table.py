@@ -55,7 +55,7 @@ class Table:
                 part = vector[:_WORD_DIMENSIONS]
                 vectors[index] = part / (np.linalg.norm(part) or 1.0)
         rows = self.rows[pieces, :_WORD_DIMENSIONS].astype(np.float32)
-        similar: Floats = np.maximum(vectors @ rows.T, 0.0) * self.unit[pieces]
+        similar: Floats = np.maximum(rows @ vectors.T, 0.0).T * self.unit[pieces]
         return similar
 
 

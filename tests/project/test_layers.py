@@ -1,18 +1,20 @@
 """The table of rooms in docs/architecture.md, as a test: who may import whom."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("memory_cache", "storage_backends", "daemon", "mcp_server", "command_line")
+ROOMS = ("memory_cache", "storage_backends", "daemon", "mcp_server", "dashboard", "command_line")
 MAY_IMPORT = {
     "memory_cache": set(),
     "storage_backends": set(),
     "daemon": {"memory_cache", "storage_backends"},
     "mcp_server": {"memory_cache"},
-    "command_line": {"memory_cache", "storage_backends", "daemon", "mcp_server"},
+    "dashboard": {"memory_cache"},
+    "command_line": {"memory_cache", "storage_backends", "daemon", "mcp_server", "dashboard"},
 }
 # Memory and answers never touch the network or the storage's libraries.
 FOREIGN = {
@@ -20,6 +22,7 @@ FOREIGN = {
     "storage_backends": {"mcp", "aiosqlite", "sqlite3", "pydantic"},
     "daemon": {"mcp", "msgraph", "azure", "httpx"},
     "mcp_server": {"msgraph", "azure", "httpx", "watchfiles"},
+    "dashboard": {"mcp", "msgraph", "azure", "httpx", "watchfiles", "websockets", "aiosqlite"},
 }
 
 
@@ -43,6 +46,31 @@ def test_a_room_imports_only_what_its_layer_may(room: str) -> None:
         if imports_of(path) & forbidden
     }
     assert offenders == {}
+
+
+def test_the_memory_has_no_circle_of_imports() -> None:
+    """Imports inside functions count too: they only hide a circle."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / "memory_cache").rglob("*.py")
+    }
+    imported = {name: modules_imported_by(path) & modules.keys() - {name} for name, path in modules.items()}
+    TopologicalSorter(imported).prepare()  # raises CycleError, which names the circle
+
+
+def modules_imported_by(path: Path) -> set[str]:
+    found: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+        waiting.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def test_no_file_has_grown_into_two_rooms() -> None:

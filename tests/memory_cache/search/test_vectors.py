@@ -15,7 +15,8 @@ from memory_cache.database import open_database
 from memory_cache.models import Filter, Scope
 from memory_cache.search import embedding, static_table, vectors
 from memory_cache.search import index as search_index
-from memory_cache.search.embedding import EmbedderMissing, StaticEmbedder, Weights, fill_vectors
+from memory_cache.search.embedder import EmbedderMissing, Weights
+from memory_cache.search.embedding import StaticEmbedder, fill_vectors
 from memory_cache.search.vectors import VectorIndex
 from tests.memory_cache.search.store import NOW, Store
 
@@ -75,7 +76,7 @@ def test_codes_find_what_an_exact_search_finds(store: Store, monkeypatch: pytest
 
 
 def test_bits_are_counted_alike_with_and_without_numpy_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = np.random.default_rng(1).integers(0, 2**63, (50, 4), dtype=np.uint64)
+    codes = np.random.default_rng(1).integers(0, 2**63, 50, dtype=np.uint64)
     counted = vectors._bit_counts(codes).tolist()
     monkeypatch.delattr(np, "bitwise_count", raising=False)
     assert vectors._bit_counts(codes).tolist() == counted
