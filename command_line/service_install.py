@@ -84,13 +84,15 @@ def install(home: Home) -> tuple[bool, list[str]]:
     for command in _forget_commands(kind):
         _run(command)  # fails when there was none before
     commands = _start_commands(kind, target)
-    for number, command in enumerate(commands):
+    for command in commands:
         if command is commands[-1]:
             daemon_client.stop(home)  # one that was started by hand would keep the service's from running
         problem = _run_patiently(command)
         if problem:
-            left = ", ".join(f"`{shlex.join(each)}`" for each in commands[number:])
-            done.append(f"`{shlex.join(command)}` did not work ({problem}). Run yourself after the next login: {left}.")
+            done.append(
+                f"The service manager did not take it (`{shlex.join(command)}`: {problem}). Once there is one (after a "
+                "login), `claude-memory daemon install` tries again."
+            )
             return False, done
     done.append("The daemon runs now and starts with every login.")
     if kind == "systemd":

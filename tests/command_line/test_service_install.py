@@ -103,4 +103,4 @@ def test_a_manager_that_refuses_leaves_the_definition_and_says_what_to_run(
     assert not managed
     assert service_install.definition_file("systemd").exists()
     assert "Failed to connect to bus" in notes[-1]
-    assert f"`systemctl --user restart {SYSTEMD_UNIT}`" in notes[-1]
+    assert "`claude-memory daemon install` tries again" in notes[-1]

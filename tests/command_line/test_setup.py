@@ -61,7 +61,7 @@ def test_setup_and_uninstall_leave_nothing_but_memories(person: Person) -> None:
 
 def test_without_a_service_manager_the_daemon_runs_all_the_same_and_setup_says_so(person: Person) -> None:
     said = person.run("setup", "--yes", "--path", str(person.home / "notes"), "--service").stdout
-    assert "systemctl --user enable claude-memory.service" in said
+    assert "claude-memory daemon install" in said
     running = json.loads(person.run("daemon", "status", "--json").stdout)
     assert f"the daemon runs in the background (process {running['pid']})" in said
     assert running["auto_started"] is False, "it does not end by itself"

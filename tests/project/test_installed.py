@@ -17,6 +17,7 @@ import pytest
 
 from memory_cache.home import Home
 from tests.command_line.person import Person
+from tests.daemon.processes import eventually
 
 FETCHED = {
     "tool_name": "WebFetch", "tool_input": {"url": "https://example.org/w", "prompt": "widgets?"},
@@ -95,7 +96,7 @@ def test_an_installed_wheel_sets_up_works_and_goes_without_a_trace(person: Perso
 
     said = person.run("uninstall").stdout
     assert f"Your memories stay where they are: {notes}" in said
-    assert mentions(person) == []
+    eventually(lambda: not mentions(person), "the last process ends")
     assert not socket.exists()
     after = everything(person)
     assert json.loads(desktop.read_text()) == others
