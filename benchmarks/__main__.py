@@ -1,7 +1,8 @@
 """`make bench`: the figures of speed and scale, one after the other; about six minutes on two quiet cores."""
 
-from benchmarks import folder_scale, hooks, start_up, store_scale
+from benchmarks import folder_scale, hooks, schema_size, start_up, store_scale
 
+schema_size.main()
 start_up.main()
 hooks.main()
 store_scale.main()
