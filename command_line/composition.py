@@ -8,9 +8,11 @@ import anyio.to_thread
 from anyio.streams.buffered import BufferedByteStream
 
 from command_line.backends import open_storage
+from command_line.dashboard_service import DashboardDoor
 from command_line.hook_service import serve_hook
+from daemon.control import Handler
 from daemon.loops import Job
-from daemon.service import Parts
+from daemon.service import Parts, Service
 from mcp_server import sessions
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.capture_intake import take_in
@@ -30,8 +32,15 @@ def parts(home: Home, settings: Settings, environ: Mapping[str, str]) -> Parts:
         serve_session=_serve_session,
         warm_up=sessions.warm_up,
         jobs=partial(_jobs, home),
-        handlers=lambda cache: {"hook": partial(serve_hook, cache, home)},
+        handlers=partial(_handlers, home, environ),
     )
+
+
+def _handlers(home: Home, environ: Mapping[str, str], service: Service) -> Mapping[str, Handler]:
+    return {
+        "hook": partial(serve_hook, service.cache, home),
+        "dashboard": DashboardDoor(service, home, environ).handle,
+    }
 
 
 async def _serve_session(cache: MemoryCache, stream: BufferedByteStream, preamble: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from memory_cache.home import Home
 
 ANSWER_SECONDS = 10.0
 STOP_SECONDS = 30.0
+DASHBOARD_SECONDS = 60.0
 _GONE_SECONDS = 5.0
 _EXIT_SECONDS = 2.0
 
@@ -35,6 +36,16 @@ def status(home: Home) -> dict[str, Any] | None:
 def request(home: Home, name: str, **fields: Any) -> dict[str, Any]:
     """Ask for one thing and wait for the answer. Raises: NotRunning; CommandFailed with what the daemon said."""
     with _connected(home, name, fields, ANSWER_SECONDS) as lines:
+        for answer in lines:
+            result = _checked(answer).get("result")
+            if isinstance(result, dict):
+                return result
+    raise NotRunning
+
+
+def dashboard(home: Home) -> dict[str, Any]:
+    """An address that opens the dashboard once, and its port. Raises: NotRunning; CommandFailed."""
+    with _connected(home, "open", {}, DASHBOARD_SECONDS, "dashboard") as lines:
         for answer in lines:
             result = _checked(answer).get("result")
             if isinstance(result, dict):
@@ -111,14 +122,16 @@ def _lock_is_free(home: Home) -> bool:
 
 
 @contextmanager
-def _connected(home: Home, name: str, fields: dict[str, Any], seconds: float) -> Iterator[Iterator[dict[str, Any]]]:
+def _connected(
+    home: Home, name: str, fields: dict[str, Any], seconds: float, kind: str = "control"
+) -> Iterator[Iterator[dict[str, Any]]]:
     try:
         connection, token = endpoint.connect(str(home.root))
     except (OSError, ValueError):
         raise NotRunning from None
     with socket.socket(fileno=connection.detach()) as channel, channel.makefile("rb") as answers:
         channel.settimeout(seconds)
-        preamble = {"kind": "control", "request": name, "token": token, **fields}
+        preamble = {"kind": kind, "request": name, "token": token, **fields}
         try:
             channel.sendall(json.dumps(preamble).encode() + b"\n")
         except TimeoutError:

@@ -124,8 +124,10 @@ def start(args: argparse.Namespace) -> int:
     return 0
 
 
-def start_in_background(home: "Home") -> dict[str, Any]:
+def start_in_background(home: "Home", *, lasting: bool = True) -> dict[str, Any]:
     """A daemon that stays until it is told to end, started unless one runs; what it says of itself.
+
+    Without `lasting` one that ends when it had no client for long does as well.
 
     Raises: SettingsError, CommandFailed.
     """
@@ -139,13 +141,13 @@ def start_in_background(home: "Home") -> dict[str, Any]:
     if running is not None and running["version"] != version():
         daemon_client.stop(home)  # it is from before an update
         running = None
-    if running is None or running.get("auto_started"):
-        process = start_detached(str(home.root), os.environ, auto_started=False)
-        running = _wait_for(home, process)
+    if running is None or (lasting and running.get("auto_started")):
+        process = start_detached(str(home.root), os.environ, auto_started=not lasting)
+        running = _wait_for(home, process, lasting)
     return running
 
 
-def _wait_for(home: "Home", process: Any) -> dict[str, Any]:
+def _wait_for(home: "Home", process: Any, lasting: bool) -> dict[str, Any]:
     from command_line import daemon_client
     from command_line.errors import CommandFailed
 
@@ -156,7 +158,7 @@ def _wait_for(home: "Home", process: Any) -> dict[str, Any]:
             return running
         if process.poll() is not None:
             running = daemon_client.status(home)
-            if running is not None and not running.get("auto_started"):
+            if running is not None and not (lasting and running.get("auto_started")):
                 return running  # another start was quicker
             break
         time.sleep(_LOOK_SECONDS)

@@ -18,6 +18,7 @@ _MODULES = {
     "mcp_command": ("mcp",),
     "sync_command": ("sync",),
     "status_command": ("status",),
+    "dashboard_command": ("dashboard",),
     "doctor": ("doctor",),
     "login_commands": ("login", "logout"),
     "memory_commands": ("remember", "recall", "list", "show", "update", "forget"),
@@ -62,7 +63,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 def foreign_package() -> str:
     """Why this installation cannot work, or nothing: another distribution may have a top-level package of our name."""
     here = Path(__file__).resolve().parents[1]
-    for name in ("daemon", "memory_cache", "storage_backends", "mcp_server"):
+    for name in ("daemon", "memory_cache", "storage_backends", "mcp_server", "dashboard"):
         found = util.find_spec(name)
         origin = Path(found.origin).resolve() if found is not None and found.origin else None
         if origin is None or origin.parent.parent != here or not (origin.parent / _marker(name)).exists():
@@ -76,9 +77,12 @@ def foreign_package() -> str:
 
 def _marker(package: str) -> str:
     # A file of ours that a foreign package of the same name, installed over ours, leaves or removes.
-    return {"daemon": "service.py", "memory_cache": "database.py", "storage_backends": "base.py"}.get(
-        package, "relay.py"
-    )
+    return {
+        "daemon": "service.py",
+        "memory_cache": "database.py",
+        "storage_backends": "base.py",
+        "dashboard": "gate.py",
+    }.get(package, "relay.py")
 
 
 class _Misused(Exception):

@@ -43,7 +43,7 @@ SESSION_SECONDS, ROUND_SECONDS = 3.0, 5.0
 """How long, at the end, sessions may finish their answers and a round may go on."""
 
 _CHECK_SECONDS = 5.0
-_REOPENED_MOST, _REOPENED_SECONDS = 4, 120.0
+_LONGEST_PAUSE = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Parts:
         serve_session: speaks MCP with one client.
         warm_up: imports what sessions need; run in a thread once everything else is under way.
         jobs: what runs in the background, given the cache.
-        handlers: further kinds of connections, given the cache.
+        handlers: further kinds of connections, given the running daemon.
     """
 
     open_cache: Callable[[], AbstractAsyncContextManager[MemoryCache]]
@@ -66,7 +66,7 @@ class Parts:
     serve_session: Callable[[MemoryCache, BufferedByteStream, Mapping[str, Any]], Awaitable[None]]
     warm_up: Callable[[], None] = lambda: None
     jobs: Callable[[MemoryCache], Sequence[Job]] = lambda cache: ()
-    handlers: Callable[[MemoryCache], Mapping[str, Handler]] = lambda cache: {}
+    handlers: Callable[["Service"], Mapping[str, Handler]] = lambda service: {}
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ async def run_daemon(
     `on_ready` runs beside the service (a live view …); when it returns nothing happens, and it is cancelled at the end.
 
     A cache that is damaged, removed or replaced meanwhile is opened anew, which repairs it: no device stays out of
-    step because somebody cleaned up. Only damage that comes back at once, again and again, ends the daemon.
+    step because somebody cleaned up.
 
     Raises: daemon.lock.AlreadyLocked, CacheUnusable, OSError (no socket can be made).
     """
@@ -127,19 +127,22 @@ async def run_daemon(
     notifier = Notifier(environ)
     with lock.hold(home.lock_file, "daemon"):
         own = _inode(home.lock_file)
-        opened: list[float] = []
+        opened = anyio.Event()
+        pause = 0.0
         try:
             while True:
-                opened = [*opened[1 - _REOPENED_MOST :], time.monotonic()]
+                began = time.monotonic()
                 try:
-                    await _with_cache(home, settings, parts, notifier, version, auto_started, on_ready)
+                    await _with_cache(home, settings, parts, notifier, version, auto_started, on_ready, opened)
                 except CacheDamaged as damage:
                     if _inode(home.lock_file) != own:
                         _log.info("stopping", extra={"why": "the home was removed"})
                         break
-                    if len(opened) == _REOPENED_MOST and opened[-1] - opened[0] < _REOPENED_SECONDS:
+                    if not opened.is_set():
                         raise
                     _log.warning("the cache is opened anew: %s", error_words(damage))
+                    pause = min(pause * 2 + 1.0, _LONGEST_PAUSE) if time.monotonic() < began + _LONGEST_PAUSE else 0.0
+                    await anyio.sleep(pause)
                 else:
                     break
         finally:
@@ -155,10 +158,12 @@ async def _with_cache(
     version: str,
     auto_started: bool,
     on_ready: Callable[[Service], Coroutine[Any, Any, None]] | None,
+    opened: anyio.Event,
 ) -> None:
-    """Serve with one cache until the end. Raises: CacheDamaged when it is not usable any more, as `run_daemon`."""
+    """Serve with one cache until the end; `opened` is set when it could be opened. Raises: CacheDamaged when it is not usable any more, as `run_daemon`."""
     progress = Progress()
     async with parts.open_cache() as cache:
+        opened.set()
         service = await _service(home, settings, parts, cache, progress, version, auto_started)
         try:
             await _live(service, parts, cache, notifier, progress, on_ready)
@@ -212,7 +217,7 @@ async def _live(
     on_ready: Callable[[Service], Coroutine[Any, Any, None]] | None,
 ) -> None:
     handlers: dict[str, Handler] = {
-        **parts.handlers(cache),
+        **parts.handlers(service),
         "mcp": service.sessions.handle,
         "control": ControlRequests(service).handle,
     }

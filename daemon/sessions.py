@@ -62,6 +62,10 @@ class Sessions:
                 self.idle_since = time.monotonic()
                 self._none.set()
 
+    def in_use(self) -> None:
+        """Somebody uses the daemon in another way than by a session."""
+        self.idle_since = time.monotonic()
+
     async def end(self, seconds: float) -> None:
         """Let every session finish what came in, for at most this long."""
         self._ending = True

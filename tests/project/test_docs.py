@@ -20,7 +20,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_of_the_project_that_is_named_exists(page: Path) -> None:
-    rooms = "memory_cache|storage_backends|daemon|mcp_server|command_line|tests|benchmarks|deploy|docs"
+    rooms = "memory_cache|storage_backends|daemon|mcp_server|dashboard|command_line|tests|benchmarks|deploy|docs"
     named = re.findall(rf"`((?:{rooms})/[\w./-]*)`", page.read_text("utf-8"))
     assert [path for path in named if not (ROOT / path).exists()] == []
 

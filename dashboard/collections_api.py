@@ -1,0 +1,101 @@
+"""Conflicts, links, counts, documents, patterns, and how this device fares."""
+
+import sqlite3
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from dashboard import editing, shapes
+from dashboard.growth import growth
+from dashboard.requests import EmptyBody, SettleBody, body_of, limit_of
+from dashboard.running import Running
+from memory_cache import documents, patterns
+from memory_cache.cache import MemoryCache
+
+_PAGE = 40
+
+
+class CollectionsApi:
+    """The routes over one cache and its daemon."""
+
+    def __init__(self, cache: MemoryCache, running: Running) -> None:
+        self._cache = cache
+        self._running = running
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        return [
+            Route("/api/conflicts", self.conflicts, methods=["GET"]),
+            Route("/api/conflicts/{id}", self.settled, methods=["POST"]),
+            Route("/api/graph", self.graph, methods=["GET"]),
+            Route("/api/growth", self.growth, methods=["GET"]),
+            Route("/api/documents", self.documents, methods=["GET"]),
+            Route("/api/documents/{id}", self.document, methods=["GET"]),
+            Route("/api/patterns", self.patterns, methods=["GET"]),
+            Route("/api/status", self.status, methods=["GET"]),
+            Route("/api/sync", self.sync, methods=["POST"]),
+        ]
+
+    async def conflicts(self, request: Request) -> Response:
+        """All open ones, the oldest first."""
+        found = await self._cache.conflicts()
+        return JSONResponse({"conflicts": [shapes.conflict(each) for each in found]})
+
+    async def settled(self, request: Request) -> Response:
+        """Settle one, if both versions are still those that were seen."""
+        body = await body_of(request, SettleBody)
+        memory = await editing.settle(self._cache, request.path_params["id"], body.version, body.keep, body.content)
+        return JSONResponse({"id": memory.id, "title": memory.title})
+
+    async def graph(self, request: Request) -> Response:
+        """Linked memories and their links; all, or those near one."""
+        start = request.query_params.get("from") or None
+        found, pairs = await self._cache.graph(start, depth=2)
+        nodes = [{"id": memory.id, "title": memory.title, "category": memory.category} for memory in found]
+        return JSONResponse({"memories": nodes, "links": [list(pair) for pair in pairs]})
+
+    async def growth(self, request: Request) -> Response:
+        """Counts, and memories made by day."""
+        now = self._cache.now()
+        counts = await self._cache.statistics()
+        days = await self._cache.database.read(lambda c: growth(c, now))
+        return JSONResponse({"days": days, "counts": counts.model_dump(mode="json")})
+
+    async def documents(self, request: Request) -> Response:
+        """With `q` the documents that fit best, which counts as reading them; without, the latest."""
+        query, limit, now = request.query_params.get("q", "").strip(), limit_of(request, _PAGE), self._cache.now()
+        if query:
+            hits, more = await self._cache.database.write(lambda c: documents.search(c, query, limit=limit, now=now))
+            return JSONResponse({"documents": [shapes.document(hit) for hit in hits], "more": more})
+
+        def latest(c: sqlite3.Connection) -> tuple[list[documents.Document], int]:
+            return documents.recent(c, limit), documents.usage(c)[0]
+
+        found, count = await self._cache.database.read(latest)
+        listed: list[dict[str, Any]] = [shapes.document(each) for each in found]
+        return JSONResponse({"documents": listed, "more": max(count - len(found), 0)})
+
+    async def document(self, request: Request) -> Response:
+        """One document whole."""
+        now = self._cache.now()
+        found = await self._cache.database.write(lambda c: documents.get(c, request.path_params["id"], now))
+        return JSONResponse(shapes.document(found, with_content=True))
+
+    async def patterns(self, request: Request) -> Response:
+        """All patterns, the most frequent first."""
+        found = await self._cache.database.read(lambda c: patterns.mature(c, min_count=1, exclude_created=False))
+        return JSONResponse({"patterns": [shapes.pattern(each) for each in found]})
+
+    async def status(self, request: Request) -> Response:
+        """This device, its storage, its daemon, the other devices, and the files that need a look."""
+        problems = await self._cache.problems()
+        described = await self._running.describe()
+        return JSONResponse({**described, "problemFiles": [problem.model_dump() for problem in problems]})
+
+    async def sync(self, request: Request) -> Response:
+        """A round soon."""
+        await body_of(request, EmptyBody)
+        self._running.sync_now()
+        return JSONResponse({})

@@ -1,0 +1,73 @@
+// The links between memories as a picture, and the same as a list.
+import { get } from "./api.js";
+import { layout } from "./layout.js";
+import { address, go } from "./route.js";
+import { Empty, Failed, Heading, html, plural, useLoaded, useMemo, useOnChange, useState } from "./ui.js";
+
+const MOST = 250;
+const COLOURS = 8;
+
+// The memories with the most links first, as many as a picture can hold.
+function chosen({ memories, links }) {
+  const degree = new Map(memories.map((each) => [each.id, 0]));
+  for (const [a, b] of links) {
+    degree.set(a, degree.get(a) + 1);
+    degree.set(b, degree.get(b) + 1);
+  }
+  const nodes = [...memories].sort((a, b) => degree.get(b.id) - degree.get(a.id)).slice(0, MOST);
+  const place = new Map(nodes.map((each, index) => [each.id, index]));
+  const pairs = links.filter(([a, b]) => place.has(a) && place.has(b)).map(([a, b]) => [place.get(a), place.get(b)]);
+  const categories = [...new Set(nodes.map((each) => each.category))].sort();
+  return { nodes: nodes.map((each) => ({ ...each, degree: degree.get(each.id) })), pairs, categories, left: memories.length - nodes.length };
+}
+
+const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
+
+function Picture({ nodes, pairs, categories, start }) {
+  const narrow = matchMedia("(max-width: 700px)").matches;
+  const size = narrow ? { width: 360, height: 460 } : { width: 1000, height: 640 };
+  const points = useMemo(() => layout(nodes.length, pairs, size), [nodes, narrow]);
+  const [near, setNear] = useState(null);
+  const lit = useMemo(() => {
+    if (near === null) return null;
+    return new Set([near, ...pairs.filter((pair) => pair.includes(near)).flat()]);
+  }, [near, pairs]);
+  const labelled = new Set(nodes.length <= 30 && !narrow ? nodes.map((_, at) => at) : nodes.slice(0, narrow ? 5 : 14).map((_, at) => at));
+  const open = (event, node) => { event.preventDefault(); go(address("memories", node.id)); };
+  return html`<svg class="graph" viewBox=${`0 0 ${size.width} ${size.height}`} role="group" aria-label="Memories and their links">
+    <g aria-hidden="true">${pairs.map(([a, b], at) => html`<line key=${at} x1=${points[a].x} y1=${points[a].y} x2=${points[b].x} y2=${points[b].y}
+      class=${near !== null && (a === near || b === near) ? "lit" : ""} />`)}</g>
+    ${nodes.map((node, at) => html`<a key=${node.id} href=${address("memories", node.id)} onClick=${(event) => open(event, node)}
+        aria-label=${`${node.title}, ${node.category}, ${plural(node.degree, "link")}`} class=${lit && !lit.has(at) ? "dim" : ""}
+        onMouseEnter=${() => setNear(at)} onMouseLeave=${() => setNear(null)} onFocus=${() => setNear(at)} onBlur=${() => setNear(null)}>
+      <title>${node.title}</title>
+      <circle cx=${points[at].x} cy=${points[at].y} r="13" class="reach" />
+      <circle cx=${points[at].x} cy=${points[at].y} r=${4.5 + Math.min(Math.sqrt(node.degree) * 2, 9)}
+        class=${`dot c${categories.indexOf(node.category) % COLOURS} ${node.id === start ? "start" : ""}`} />
+    </a>`)}
+    <g aria-hidden="true" class="labels">${nodes.map((node, at) => (labelled.has(at) || lit?.has(at)) && html`<text key=${node.id}
+      x=${points[at].x} y=${points[at].y - 12 - Math.min(Math.sqrt(node.degree) * 2, 9)} class=${lit && !lit.has(at) ? "dim" : ""}
+      text-anchor=${points[at].x < 110 ? "start" : points[at].x > size.width - 110 ? "end" : "middle"}>${short(node.title, narrow ? 22 : 32)}</text>`)}</g>
+  </svg>`;
+}
+
+export function Graph({ route, live }) {
+  const start = route.id;
+  const { data, error, again } = useLoaded(() => get("/api/graph", { from: start || null }), start);
+  useOnChange(live.changes, again);
+  const known = JSON.stringify(data);
+  const picture = useMemo(() => data && chosen(data), [known]);
+  return html`<div class="page wide"><${Heading}>Links<//>
+    ${start && html`<p><a class="back" href="#/graph">‹ All links</a></p>`}
+    ${error && html`<${Failed} error=${error} retry=${again} />`}
+    ${picture && !picture.nodes.length && html`<${Empty}>No memories are linked yet. <span class="faint">Open one and choose “+ Link”.</span><//>`}
+    ${picture && picture.nodes.length > 0 && html`
+      <p class="faint">${plural(picture.nodes.length, "memory", "memories")}, ${plural(picture.pairs.length, "link")}.
+        ${picture.left > 0 && ` ${plural(picture.left, "memory", "memories")} with fewer links are left out.`} Choose a point to open it.</p>
+      <ul class="legend" aria-label="Categories">${picture.categories.map((each, at) => html`<li><span class=${`swatch c${at % COLOURS}`}></span>${each}</li>`)}</ul>
+      <${Picture} ...${picture} start=${start} />
+      <details><summary>As a list</summary><ul class="graph-list">${picture.nodes.map((node, at) => html`<li key=${node.id}>
+        <a href=${address("memories", node.id)}>${node.title}</a><span class="faint"> — ${picture.pairs.filter((pair) => pair.includes(at))
+          .map(([a, b]) => picture.nodes[a === at ? b : a].title).join("; ") || "no link shown"}</span></li>`)}</ul></details>`}
+  </div>`;
+}
