@@ -56,12 +56,13 @@ def prefix_of(term: str, share: float) -> str | None:
 
 def of_memory(title: str, body: str, labels: Iterable[str]) -> Features:
     """The features of a memory. `labels`: tags, category, project name."""
-    found = list(text.terms(body))
-    words = [term.text for term in found]
+    words, unspaced = text.texts(body)
+    # In scripts without spaces weighing the beginning did not help.
+    gist = words[:GIST_WORDS] if unspaced * 2 <= len(words) else []
     columns = (
-        [term.text for term in text.terms(title)] if _is_heading(title, body) else [],
-        [term.text for term in text.terms(" \n ".join(labels))],
-        words[: _gist_terms(found)],
+        text.texts(title)[0] if _is_heading(title, body) else [],
+        text.texts(" \n ".join(labels))[0],
+        gist,
         words,
     )
     weights = _weights(columns)
@@ -69,15 +70,9 @@ def of_memory(title: str, body: str, labels: Iterable[str]) -> Features:
         columns=(" ".join(columns[0]), " ".join(columns[1]), " ".join(columns[2]), " ".join(columns[3])),
         length=sum(map(len, columns)),
         terms=array(_UINT32, weights),
-        weights=bytes(min(weight, 255) for weight in weights.values()),
+        weights=bytes([weight if weight < 255 else 255 for weight in weights.values()]),
         pieces=array("H", static_table.meaningful_pieces(body)),
     )
-
-
-def _gist_terms(found: Sequence[text.Term]) -> int:
-    """How many terms count as the gist: none in scripts without spaces, where weighing the beginning did not help."""
-    unspaced = sum(term.kind in ("pair", "character") for term in found)
-    return 0 if unspaced * 2 > len(found) else GIST_WORDS
 
 
 def _is_heading(title: str, body: str) -> bool:
@@ -87,11 +82,14 @@ def _is_heading(title: str, body: str) -> bool:
 
 
 def _weights(columns: Sequence[Sequence[str]]) -> dict[int, int]:
-    weights: dict[int, int] = {}
+    counted: Counter[str] = Counter()
     for weight, terms in zip(COLUMN_WEIGHTS, columns, strict=True):
-        for term, count in Counter(terms).items():
-            for key in _keys(term):
-                weights[key] = weights.get(key, 0) + weight * count
+        for _ in range(weight):
+            counted.update(terms)
+    weights: dict[int, int] = {}
+    for term, weight in counted.items():
+        for key in _keys(term):
+            weights[key] = weights.get(key, 0) + weight
     return weights
 
 

@@ -76,7 +76,7 @@ def _bodies(connection: sqlite3.Connection, file_ids: list[int]) -> Iterator[tup
 
 
 def _terms(text_: str) -> frozenset[str]:
-    return frozenset(term.text for term in text.terms(text_[:_READ]))
+    return frozenset(text.texts(text_[:_READ])[0])
 
 
 def _likeness(ours: frozenset[str], theirs: frozenset[str]) -> float:

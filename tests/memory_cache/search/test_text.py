@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_cache.search.stemming import stem
-from memory_cache.search.text import fold, index_text, terms
+from memory_cache.search.text import fold, index_text, terms, texts
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,12 @@ def test_stems_are_those_of_sqlite_but_for_y_after_a_vowel() -> None:
     theirs = {words[row]: term for term, row in connection.execute("SELECT term, doc FROM v")}
     connection.close()
     assert {word: stem(word) for word in words} == theirs, json.dumps(theirs)
+
+
+@pytest.mark.parametrize(
+    "text", ["useEffect in next.js, C# or c++", "数据库连接池 and ไทย", "don’t  stop", "", "Привет мир"]
+)
+def test_the_fast_way_gives_the_same_terms(text: str) -> None:
+    found = list(terms(text))
+    expected = [term.text for term in found], sum(term.kind in ("pair", "character") for term in found)
+    assert texts(text) == expected
