@@ -126,6 +126,5 @@ def delete(
     wide = filter_.model_copy(update={"with_expired": True}) if expired else filter_
     chosen = select(connection, wide, query, now, *conditions)
     if not dry_run:
-        for stored in chosen:
-            trash.move_in(connection, stored.file_id, cause)
+        trash.move_in_many(connection, [stored.file_id for stored in chosen], cause)
     return BatchResult(memories=tuple(stored.memory for stored in chosen), dry_run=dry_run)

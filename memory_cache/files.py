@@ -187,6 +187,18 @@ def delete(connection: sqlite3.Connection, file_id: int, *, expected: int | None
         _set_content(connection, file_id, None)
 
 
+def delete_memories(connection: sqlite3.Connection, file_ids: str) -> None:
+    """As `delete` for each of these memories (a JSON array), none of which shares its id with another file."""
+    indexing.remove_memories(connection, file_ids)
+    chosen = "file_id IN (SELECT value FROM json_each(?))"
+    connection.execute(f"DELETE FROM files WHERE {chosen} AND item_id IS NULL AND sent_hash IS NULL", (file_ids,))
+    connection.execute(
+        "UPDATE files SET content = NULL, content_hash = NULL, local_version = local_version + 1, base_content ="
+        f" CASE WHEN base_hash IS NULL THEN NULL ELSE coalesce(base_content, content) END WHERE {chosen}",
+        (file_ids,),
+    )
+
+
 def drop(connection: sqlite3.Connection, file_id: int) -> None:
     """Forget the row: neither side has the file any more."""
     row = connection.execute("SELECT kind FROM files WHERE file_id = ?", (file_id,)).fetchone()

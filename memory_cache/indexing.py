@@ -97,6 +97,15 @@ def remove(connection: sqlite3.Connection, file_id: int, kind: FileKind) -> None
         INDEXERS[kind].remove(connection, file_id)
 
 
+def remove_memories(connection: sqlite3.Connection, file_ids: str) -> None:
+    """As `remove` for each of these memories (a JSON array), none of which shares its id with another file."""
+    chosen = "file_id IN (SELECT value FROM json_each(?))"
+    codes = ", ".join(f"'{code}'" for code in Code)
+    connection.execute(f"DELETE FROM problems WHERE {chosen} AND code IN ({codes})", (file_ids,))
+    search_index.remove_many(connection, file_ids)
+    connection.execute(f"DELETE FROM memories WHERE {chosen}", (file_ids,))
+
+
 def rebuild(connection: sqlite3.Connection) -> None:
     """Derive everything anew from the bytes, in this one transaction."""
     position: int | None = 0

@@ -3,7 +3,9 @@
 The storage itself holds only what is alive. An entry is the whole file, byte for byte.
 """
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from datetime import datetime
 
 from memory_cache import conflicts, files, paths, revisions, text_format
@@ -60,6 +62,35 @@ def move_in(connection: sqlite3.Connection, file_id: int, cause: Cause, *, expec
     if row is not None:
         for conflict_file in conflicts.of_memory(connection, row["id"]):
             close_conflict(connection, conflict_file, cause)
+
+
+def move_in_many(connection: sqlite3.Connection, file_ids: Sequence[int], cause: Cause) -> None:
+    """As `move_in` for each, in a fifth of the statements where nothing special is about them."""
+    given = json.dumps(list(file_ids))
+    special = {
+        row[0]
+        for row in connection.execute(
+            "SELECT m.file_id FROM memories m WHERE m.file_id IN (SELECT value FROM json_each(?)) AND"
+            " (m.id IS NOT m.written_id OR EXISTS (SELECT 1 FROM conflicts c WHERE c.memory_id = m.id) OR"
+            " EXISTS (SELECT 1 FROM memories o WHERE o.written_id = m.written_id AND o.file_id <> m.file_id))",
+            (given,),
+        )
+    }
+    plain = json.dumps([file_id for file_id in file_ids if file_id not in special])
+    source = "json_each(?1) j JOIN memories m ON m.file_id = j.value JOIN files f ON f.file_id = m.file_id"
+    connection.execute(
+        f"DELETE FROM trash WHERE (memory_id, content_hash) IN (SELECT m.id, f.content_hash FROM {source})", (plain,)
+    )
+    connection.execute(
+        "INSERT INTO trash (memory_id, path, title, category, content, content_hash, deleted_at, reason, change_id)"
+        " SELECT m.id, f.path, m.title, m.category, f.content, f.content_hash, ?2, ?3, ?4"
+        f" FROM {source} ORDER BY j.key",
+        (plain, to_text(cause.at), cause.reason, cause.change),
+    )
+    files.delete_memories(connection, plain)
+    for file_id in file_ids:
+        if file_id in special:
+            move_in(connection, file_id, cause)
 
 
 def close_conflict(connection: sqlite3.Connection, conflict_file: int, cause: Cause) -> None:

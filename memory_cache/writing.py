@@ -191,6 +191,5 @@ def _from_trash(connection: sqlite3.Connection, text: str, cause: Cause) -> int:
 def expire(connection: sqlite3.Connection, before: datetime, cause: Cause) -> list[Memory]:
     """Move to the trash what expired before this moment."""
     gone = memories.expired(connection, before)
-    for stored in gone:
-        trash.move_in(connection, stored.file_id, cause)
+    trash.move_in_many(connection, [stored.file_id for stored in gone], cause)
     return [stored.memory for stored in gone]

@@ -124,3 +124,9 @@ def remove(connection: sqlite3.Connection, file_id: int) -> None:
     """Delete the rows of `search_text` and `search_features`."""
     connection.execute("DELETE FROM search_text WHERE rowid = ?", (file_id,))
     connection.execute("DELETE FROM search_features WHERE file_id = ?", (file_id,))
+
+
+def remove_many(connection: sqlite3.Connection, file_ids: str) -> None:
+    """As `remove` for each of these (a JSON array)."""
+    connection.execute("DELETE FROM search_text WHERE rowid IN (SELECT value FROM json_each(?))", (file_ids,))
+    connection.execute("DELETE FROM search_features WHERE file_id IN (SELECT value FROM json_each(?))", (file_ids,))

@@ -25,3 +25,9 @@ def remove(connection: sqlite3.Connection, file_id: int) -> None:
     """Take the memory of this file out of the search; nothing happens when it is not in it."""
     features.remove(connection, file_id)
     embedding.forget(connection, file_id)
+
+
+def remove_many(connection: sqlite3.Connection, file_ids: str) -> None:
+    """As `remove` for each of these (a JSON array)."""
+    features.remove_many(connection, file_ids)
+    embedding.forget_many(connection, file_ids)
