@@ -1,4 +1,5 @@
-"""Reads front matter that is plain, as this program and most people write it, without a YAML parser: 40 times as fast.
+"""Reads front matter that is plain, as this program and most people write it, without a YAML parser,
+in a sixth of its time.
 
 Plain means that every line stands for itself: `key: value`, or `key:` and one `- item` per line, on ASCII punctuation
 that means nothing to YAML. Everything else is left to `memory_cache.text_format_yaml`, whose values these are.
