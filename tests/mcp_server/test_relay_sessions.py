@@ -61,7 +61,7 @@ def test_twenty_sessions_that_open_at_once_share_one_daemon_and_lose_nothing(dev
 
         with ThreadPoolExecutor(20) as pool:
             list(pool.map(work, range(20)))
-        assert device.titles() == [f"Fact {number:02}" for number in range(10)]
+        assert device.titles() == [f"Fact {number:02}" for number in range(20)]
         relays = {session.process.pid for session in sessions}
         pid = eventually(device.pid)
         eventually(lambda: set(processes_of(device)) - relays == {pid}, "one daemon and nobody else")

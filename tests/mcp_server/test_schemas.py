@@ -1,6 +1,7 @@
 """What clients are told about the tools: the older servers' names and arguments, when to call, no word too many."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from mcp import Client
 from mcp_types import Tool
 
 from mcp_server.factory import INSTRUCTIONS
-from tests.mcp_server.world import World
+from memory_cache.settings import Settings, ToolSettings
+from tests.mcp_server.world import World, open_world
 
 # Arguments and those required, as the servers that this one replaces have them; ours may have more optional ones.
 CONTRACT: dict[str, tuple[set[str], set[str]]] = {
@@ -128,6 +130,12 @@ async def test_the_core_profile_holds_the_core_tools(world: World) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == CORE
         answer = await client.call_tool("cleanup", {})
         assert answer.is_error
+
+
+async def test_the_setting_chooses_the_profile(tmp_path: Path) -> None:
+    core = Settings(tools=ToolSettings(profile="core"))
+    async with open_world(tmp_path, core) as world, Client(world.server()) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == CORE
 
 
 def test_instructions_are_short_and_say_when() -> None:
