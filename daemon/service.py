@@ -43,7 +43,7 @@ SESSION_SECONDS, ROUND_SECONDS = 3.0, 5.0
 """How long, at the end, sessions may finish their answers and a round may go on."""
 
 _CHECK_SECONDS = 5.0
-_LONGEST_PAUSE = 30.0
+_LONGEST_PAUSE = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ async def run_daemon(
     with lock.hold(home.lock_file, "daemon"):
         own = _inode(home.lock_file)
         opened = anyio.Event()
-        pause = 0.0
+        short_lives = 0
         try:
             while True:
                 began = time.monotonic()
@@ -141,8 +141,8 @@ async def run_daemon(
                     if not opened.is_set():
                         raise
                     _log.warning("the cache is opened anew: %s", error_words(damage))
-                    pause = min(pause * 2 + 1.0, _LONGEST_PAUSE) if time.monotonic() < began + _LONGEST_PAUSE else 0.0
-                    await anyio.sleep(pause)
+                    short_lives = short_lives + 1 if time.monotonic() < began + _LONGEST_PAUSE else 0
+                    await anyio.sleep(min(2.0 ** max(short_lives - 1, 0) - 1, _LONGEST_PAUSE))
                 else:
                     break
         finally:
@@ -160,7 +160,10 @@ async def _with_cache(
     on_ready: Callable[[Service], Coroutine[Any, Any, None]] | None,
     opened: anyio.Event,
 ) -> None:
-    """Serve with one cache until the end; `opened` is set when it could be opened. Raises: CacheDamaged when it is not usable any more, as `run_daemon`."""
+    """Serve with one cache until the end; `opened` is set when it could be opened.
+
+    Raises: CacheDamaged when it is not usable any more, and what `run_daemon` raises.
+    """
     progress = Progress()
     async with parts.open_cache() as cache:
         opened.set()

@@ -28,6 +28,7 @@ _PRAGMAS = (
     "PRAGMA journal_size_limit = 16777216",
 )
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_ORPHAN = "rescued-"
 _PERMISSIONS = "Check the permissions of the cache file and its folder."
 _REBUILT = "It is rebuilt at the next start; nothing in the storage is lost."
 _EXPLAINED = {
@@ -255,7 +256,7 @@ class Database:
         """Before the end: when the file was removed or replaced, leave a copy of what only this process can read."""
         if _identity(self.path) != self._identity and self.path.parent.is_dir():
             with suppress(OSError, sqlite3.Error):
-                await self._reader.run(lambda connection: _copy(connection, orphan_of(self.path)))
+                await self._reader.run(lambda connection: _copy(connection, self.path.parent))
 
     def _refuse_when_replaced(self) -> None:
         # SQLite would go on writing into a file that no other process can see, and that is gone at the end.
@@ -283,8 +284,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
-def _copy(connection: sqlite3.Connection, path: Path) -> None:
-    unfinished = path.with_name(f"{path.name}-{os.getpid()}")
+def _copy(connection: sqlite3.Connection, folder: Path) -> None:
+    path = folder / f"{_ORPHAN}{time.time_ns()}-{os.getpid()}.sqlite3"
+    unfinished = path.with_suffix(".part")
     os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
     copy = sqlite3.connect(unfinished)
     try:
@@ -294,9 +296,12 @@ def _copy(connection: sqlite3.Connection, path: Path) -> None:
     unfinished.replace(path)
 
 
-def orphan_of(path: Path) -> Path:
-    """Where those who worked with a cache leave a copy when its file was removed; the next opening takes it over."""
-    return path.with_name(path.name + ".removed")
+def orphans_of(path: Path) -> list[Path]:
+    """What those left who worked with a cache when its file was removed; the next opening takes them over.
+
+    Their names do not begin like the cache's: whoever removes `cache.sqlite3*` does not mean them.
+    """
+    return sorted(path.parent.glob(f"{_ORPHAN}*.sqlite3"))
 
 
 def suspect_mark(path: Path) -> Path:

@@ -3,7 +3,7 @@
 A damaged file is moved aside, never deleted at once. A new one takes over every row that is whole, above all those that
 were never uploaded; the rest comes from the storage again. Deletions that had not reached the storage are not taken
 over: a damaged cache never causes a delete. A file that was removed while processes worked with it is treated alike:
-they leave a copy of what they held (`database.orphan_of`).
+they leave a copy of what they held (`database.orphans_of`).
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from memory_cache import database, salvage
-from memory_cache.database import Database, orphan_of, suspect_mark
+from memory_cache.database import Database, orphans_of, suspect_mark
 from memory_cache.errors import CacheDamaged, CacheUnusable
 from memory_cache.home import Home, synced_folder_of
 
@@ -115,6 +115,8 @@ def _prepare(home: Home, examine: bool) -> _Use:
         elif not path.exists():
             _create(path)
         use.share()
+        if orphans_of(path):
+            _unite(path)
     except BaseException:
         use.release()
         raise
@@ -124,16 +126,13 @@ def _prepare(home: Home, examine: bool) -> _Use:
 def _repair_if_damaged(path: Path, examine: bool) -> None:
     mark = suspect_mark(path)
     left_open = _size(path.with_name(path.name + "-wal")) > 0
-    orphan = orphan_of(path)
     if not path.exists():
-        if orphan.exists():
-            _replace(orphan, path)
+        if orphans := orphans_of(path):
+            _replace(orphans[0], path)
         else:
             _create(path)
     elif not _whole(path, deep=examine or left_open or mark.exists()):
         _replace(path, path)
-    if orphan.exists():
-        _unite(orphan, path)
     mark.unlink(missing_ok=True)
 
 
@@ -214,16 +213,18 @@ def _replace(source: Path, path: Path) -> None:
     _forget_old_ones(path)
 
 
-def _unite(orphan: Path, path: Path) -> None:
-    """Another process made a new cache before the removed one's last user had left."""
-    aside = _aside(path)
-    connection = database.connect_migrated(path)
-    try:
-        salvage.put_beside(orphan, connection, mark=aside.name.rpartition("damaged-")[2])
-    finally:
-        connection.close()
-    orphan.replace(aside)
-    _forget_old_ones(path)
+def _unite(path: Path) -> None:
+    """Another process made a new cache before the removed one's last user had left. Others may have it open."""
+    with _one_at_a_time(path):
+        for orphan in orphans_of(path):
+            aside = _aside(path)
+            connection = database.connect_migrated(path)
+            try:
+                salvage.put_beside(orphan, connection, mark=aside.name.rpartition("damaged-")[2])
+            finally:
+                connection.close()
+            orphan.replace(aside)
+        _forget_old_ones(path)
 
 
 def _aside(path: Path) -> Path:

@@ -139,3 +139,8 @@ def test_markers_hold_every_line_of_both_versions() -> None:
     with pytest.raises(InvalidInput):
         hand_merge.without_markers(shown)
     assert hand_merge.without_markers("====\n") == "====\n"
+
+
+@pytest.mark.parametrize("words", [("conflicts", "show"), ("conflicts", "resolve", "--keep", "mine"), ("show",)])
+def test_an_unknown_conflict_ends_like_an_unknown_memory(device: Device, words: tuple[str, ...]) -> None:
+    assert device(*words, "ffffffff-00000000").code == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_cache import files, meta, opening, remote_tree, salvage, trash
-from memory_cache.database import connect_migrated, orphan_of, suspect_mark, transaction
+from memory_cache.database import connect_migrated, orphans_of, suspect_mark, transaction
 from memory_cache.errors import CacheDamaged, CacheUnusable
 from memory_cache.home import Home
 from memory_cache.opening import open_home
@@ -178,7 +178,7 @@ async def test_what_a_removed_cache_held_goes_on_in_the_next_one(home: Home) -> 
         assert {"Edited here", "Never uploaded", "Late"} <= await db.read(bodies)
         assert await db.read(lambda c: c.execute("SELECT count(*) FROM files WHERE content IS NULL").fetchone()[0]) == 0
         assert "damaged" in await db.read(salvage.notice)
-    assert not orphan_of(home.cache_file).exists()
+    assert orphans_of(home.cache_file) == []
 
 
 async def test_a_new_cache_made_beside_a_removed_one_in_use_gets_what_that_held(
