@@ -28,6 +28,21 @@ async def test_a_new_memory_an_edit_and_a_delete_reach_the_other_device(tmp_path
         assert w.files() == {}
 
 
+async def test_an_idle_round_compares_nothing_and_misses_no_change(tmp_path: Path) -> None:
+    async with world(tmp_path) as w:
+        a, other_process = await w.device("a"), await w.device("a", cache="a")
+        await a.write(PATH, memory("one"))
+        await in_step(a)
+        statements: list[str] = []
+        await a.database.read(lambda connection: connection.set_trace_callback(statements.append))
+        await a.round()
+        assert not any("LEFT JOIN remote_items" in statement for statement in statements)
+        await other_process.write(PATH, memory("two", minutes=1))
+        assert (await a.round()).uploaded == 1
+        assert any("LEFT JOIN remote_items" in statement for statement in statements)
+        assert w.files() == {PATH: memory("two", minutes=1)}
+
+
 async def test_a_delete_seen_from_elsewhere_lies_in_the_trash_of_this_device(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         a, b = await w.device("a"), await w.device("b")
