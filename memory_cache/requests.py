@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -74,7 +75,7 @@ def once(
     if earlier is not None:
         return earlier
     done = do(connection)
-    _note(connection, request, action, TypeAdapter(kind).dump_json(_without_texts(done)), now())
+    _note(connection, request, action, _adapter(kind).dump_json(_without_texts(done)), now())
     return done
 
 
@@ -89,7 +90,7 @@ def result(connection: sqlite3.Connection, request: Request | None, action: str,
     row = connection.execute(
         "SELECT result FROM requests WHERE request = ? AND (repeated OR ?)", (_name(request, action), request.repeated)
     ).fetchone()
-    return None if row is None else TypeAdapter(kind).validate_json(row["result"])
+    return None if row is None else _adapter(kind).validate_json(row["result"])
 
 
 def _note(connection: sqlite3.Connection, request: Request, action: str, found: bytes, now: datetime) -> None:
@@ -104,6 +105,11 @@ def _note(connection: sqlite3.Connection, request: Request, action: str, found: 
 def purge(connection: sqlite3.Connection, now: datetime) -> None:
     """Drop what no session will ask for again."""
     connection.execute("DELETE FROM requests WHERE at < ?", (to_text(now - KEPT_FOR),))
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _name(request: Request, action: str) -> str:
