@@ -68,6 +68,7 @@ T = TypeVar("T")
 
 _CATCH_UP = 50
 _CATCH_UP_SECONDS = 0.2
+_CATCH_UP_AT_ONCE = 200
 _UNDO_STEPS = 200
 
 
@@ -282,7 +283,7 @@ class MemoryCache:
             ),
             dry_run=dry_run,
         )
-        await self.catch_up(_CATCH_UP_SECONDS)
+        await self._catch_up_after(len(result.memories))
         return result
 
     async def catch_up(self, seconds: float = math.inf) -> None:
@@ -293,6 +294,11 @@ class MemoryCache:
         end = time.monotonic() + seconds
         while await self.database.read(indexing.behind) and time.monotonic() < end:
             await self.database.write(lambda c: indexing.catch_up(c, _CATCH_UP))
+
+    async def _catch_up_after(self, changed: int) -> None:
+        # Of thousands, the few that fit into this call would help nobody: the daemon and the next search see to them.
+        if changed <= _CATCH_UP_AT_ONCE:
+            await self.catch_up(_CATCH_UP_SECONDS)
 
     async def batch_delete(
         self,
@@ -344,7 +350,7 @@ class MemoryCache:
         for part in parts:
             results += await self.database.write(partial(changes.undo, steps=part, now=now))
         undone = await self.once("undo", Undone, lambda c: changes.close(c, change, results, last, now))
-        await self.catch_up(_CATCH_UP_SECONDS)
+        await self._catch_up_after(len(change.steps))
         return undone
 
     async def once(self, action: str, kind: Any, function: Callable[[sqlite3.Connection], T]) -> T:
