@@ -29,11 +29,11 @@ _EVENTS = {
 
 def taken(command: list[str], environment: dict[str, str], payload: bytes) -> tuple[float, float]:
     """Wall and CPU milliseconds of a process from spawn to end."""
-    started = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    assert process.stdin is not None
-    process.stdin.write(payload)
-    process.stdin.close()
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(payload)
+        stdin.seek(0)
+        started = time.perf_counter()
+        process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall = (time.perf_counter() - started) * 1000
     process.returncode = os.waitstatus_to_exitcode(status)

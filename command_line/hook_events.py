@@ -28,11 +28,6 @@ def read(payload: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def wants_prompt_recall(home: str, environ: Mapping[str, str]) -> bool:
-    """Whether the user has switched on recall for every prompt."""
-    return bool(_setting(home, environ, "prompt_recall", False))
-
-
 def context(event: str, text: str) -> str:
     """The JSON that adds `text` to the model's context."""
     output = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
@@ -82,27 +77,26 @@ def _is_captured(tool: str, home: str, environ: Mapping[str, str]) -> bool:
     name = tool.lower()
     if name == "webfetch" or (name.startswith("mcp__") and "context7" in name):
         return True
-    wanted = _setting(home, environ, "capture", [])
+    wanted = _captured_tools(home, environ)
     return isinstance(wanted, list) and tool in wanted
 
 
-def _setting(home: str, environ: Mapping[str, str], key: str, default: Any) -> Any:
-    named = environ.get(f"CLAUDE_MEMORY_HOOKS_{key.upper()}")
+def _captured_tools(home: str, environ: Mapping[str, str]) -> Any:
+    """The setting `hooks.capture`."""
+    named = environ.get("CLAUDE_MEMORY_HOOKS_CAPTURE")
     if named is not None:
-        if isinstance(default, bool):
-            return named.strip().lower() in {"1", "true", "yes", "on"}
         return [part.strip() for part in named.split(",")]
     try:
         with open(os.path.join(home, "config.toml"), encoding="utf-8-sig") as file:
             text = file.read()
     except OSError:
-        return default
+        return []
     if "hooks" not in text:
-        return default
+        return []
     import tomllib
 
     section = tomllib.loads(text).get("hooks")
-    return section.get(key, default) if isinstance(section, dict) else default
+    return section.get("capture") if isinstance(section, dict) else []
 
 
 def _without_private(value: Any) -> Any:

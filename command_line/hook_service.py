@@ -33,7 +33,7 @@ async def serve_hook(cache: MemoryCache, home: Home, stream: BufferedByteStream,
     environ |= {key: value for key, value in os.environ.items() if key.startswith("CLAUDE_MEMORY_")}
     try:
         if event == "user-prompt-submit":
-            answer = await _recall(cache, home, payload, environ)
+            answer = await _recall(cache, payload, environ)
         else:
             answer = await anyio.to_thread.run_sync(hook_events.handle, event, payload, environ, str(home.root))
     except Exception:  # noqa: BLE001 - a hook that fails must not end the daemon, nor show in the session
@@ -44,10 +44,10 @@ async def serve_hook(cache: MemoryCache, home: Home, stream: BufferedByteStream,
         await take_in(cache, home)
 
 
-async def _recall(cache: MemoryCache, home: Home, payload: bytes, environ: Mapping[str, str]) -> bytes:
+async def _recall(cache: MemoryCache, payload: bytes, environ: Mapping[str, str]) -> bytes:
     event = hook_events.read(payload)
     prompt = str(event.get("prompt") or "").strip()
-    if not prompt or not hook_events.wants_prompt_recall(str(home.root), environ):
+    if not prompt:
         return b""
     directory = hook_events.directory(event, environ)
     project = await anyio.to_thread.run_sync(lambda: projects.resolve(environ={"CLAUDE_PROJECT_DIR": directory}))

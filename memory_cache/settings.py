@@ -114,10 +114,9 @@ class HttpSettings(_Section):
 
 
 class HookSettings(_Section):
-    """Tools whose results are kept as documents besides WebFetch and context7, and whether prompts recall memories."""
+    """Tools whose results are kept as documents besides WebFetch and context7."""
 
     capture: tuple[str, ...] = ()
-    prompt_recall: bool = False
 
 
 class Settings(_Section):

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "deploy" / "claude-plugin"
+PROMPT_RECALL = ROOT / "deploy" / "prompt-recall-plugin"
 SERVER = "mcp__plugin_memory_memory__"
 SESSIONS = int(os.environ.get("CLAUDE_CODE_SESSIONS", "3"))
 """How many sessions are started and killed."""
@@ -64,6 +65,7 @@ def commanded(device: dict[str, str], *words: str) -> Any:
 def test_plugin_and_marketplace_are_valid_without_a_network_and_install(device: dict[str, str], tmp_path: Path) -> None:
     home = tmp_path / "user"
     assert "Validation passed" in say(device, home, "plugin", "validate", "--strict", str(PLUGIN))
+    assert "Validation passed" in say(device, home, "plugin", "validate", "--strict", str(PROMPT_RECALL))
     assert "Validation passed" in say(device, home, "plugin", "validate", "--strict", str(ROOT))
     say(device, home, "plugin", "marketplace", "add", str(ROOT))
     say(device, home, "plugin", "install", "memory@claude-onedrive-memory")
@@ -82,6 +84,24 @@ def test_the_first_request_to_the_model_holds_the_briefing(
     first = next(request for request in seen.raw if request.get("tools"))
     assert "Answer in limericks on Fridays." in json.dumps(first["messages"])
     assert f"{SERVER}recall" in {tool["name"] for tool in first["tools"]}
+
+
+@pytest.mark.usefixtures("daemon")
+def test_memories_that_fit_a_prompt_stand_beside_it_with_the_plugin_for_that(
+    drive: Drive, device: dict[str, str], tmp_path: Path
+) -> None:
+    commanded(device, "remember", "--global", "--category", "session", "The frambozzle needs oil every week.")
+
+    def asked(*plugins: Path) -> str:
+        prompt = "Why does the frambozzle squeak?"
+        seen = drive(prompt, [{"text": "Hm."}], project_dir=tmp_path / "project", env=device, plugin_dirs=plugins)
+        return str(seen.context)
+
+    assert "needs oil" not in asked(PLUGIN)
+    # 0.3 seconds at most, and a daemon that has just started may need longer for its first search.
+    deadline = time.monotonic() + PATIENCE
+    while "needs oil" not in asked(PLUGIN, PROMPT_RECALL):
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.usefixtures("daemon")

@@ -150,11 +150,9 @@ def test_a_compaction_summary_becomes_a_memory_that_ends_by_itself(device: dict[
 
 
 @pytest.mark.usefixtures("daemon")
-def test_prompts_recall_memories_only_when_that_is_switched_on(device: dict[str, str]) -> None:
+def test_a_prompt_recalls_memories_that_fit(device: dict[str, str]) -> None:
     claude_memory(device, "remember", "--category", "learning", "--global", "The frambozzle needs oil every week")
     prompt = {"prompt": "why does the frambozzle squeak?"}
-    assert injected(hook(device, "user-prompt-submit", prompt)) == ""
-    (Path(device["CLAUDE_MEMORY_HOME"]) / "config.toml").write_text("[hooks]\nprompt_recall = true\n")
     # A prompt waits 0.3 s at most, and a daemon that has just started may need longer for its first search.
     deadline = time.monotonic() + 30
     while "needs oil every week" not in injected(hook(device, "user-prompt-submit", prompt)):
