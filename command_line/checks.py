@@ -153,7 +153,8 @@ def left_out(facts: Facts) -> list[Check]:
 def conflicts(facts: Facts) -> Check:
     """Are there open conflicts?"""
     if facts.conflicts:
-        return Check("conflicts", WARNING, f"{facts.conflicts} conflicts are open.", "`claude-memory conflicts list`")
+        are = "conflict is" if facts.conflicts == 1 else "conflicts are"
+        return Check("conflicts", WARNING, f"{facts.conflicts} {are} open.", "`claude-memory conflicts list`")
     return Check("conflicts", OK, "none")
 
 
