@@ -1,4 +1,4 @@
-"""`make bench`: the figures of speed and scale, one after the other; about six minutes on two quiet cores."""
+"""`make bench`: the figures of speed and scale, one after the other; it takes some minutes."""
 
 from benchmarks import folder_scale, hooks, schema_size, start_up, store_scale
 

@@ -33,7 +33,7 @@ from memory_cache.settings import Settings
 LIMIT_MS = 1000
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 DOCUMENTS, PATTERNS, CONFLICTS = 300, 200, 50
-REPEATED, CYCLES = 3, 3
+REPEATED, CYCLES = 3, 2
 
 
 def fill(home: Home, store: Path) -> float:
