@@ -195,7 +195,7 @@ async def _service(
         cache.database, parts.open_backend, make_engine, pace, progress,
         cache_file=home.cache_file, backend_name=settings.storage.backend,
     )  # fmt: skip
-    sessions = Sessions(serve, {"ready": version, "pid": os.getpid()})
+    sessions = Sessions(serve, {"ready": version, "pid": os.getpid(), "repeats": True})
     return Service(home, settings, cache, version, auto_started, sessions, sync)
 
 

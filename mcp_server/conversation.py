@@ -10,8 +10,8 @@ as far as sending them twice does no harm:
     that a request is carried out once (REPEATABLE)     sent again, marked as REPEATED
     any other call                                      answered: "may or may not have been done"
 
-All of our tools are of the first two kinds; `memory_cache.requests` keeps that promise. The last line is for a
-client that never asked for the tools, and for a server of another version.
+All of our tools are of the first two kinds, and a daemon says so when it takes the connection; `memory_cache.requests`
+keeps that promise. The last line is for a daemon of another version.
 
 The 2026 protocol has no handshake: each request says who asks. An open `subscriptions/listen` is a
 request like any other.
@@ -132,8 +132,11 @@ class Conversation:
     def _mark(self, identity: object) -> str:
         return f"s{self._generation}:{_dumps(identity)}"
 
-    def resume(self) -> tuple[list[bytes], list[bytes]]:
-        """A new server is there: the lines it gets first, and the answers the client gets without it."""
+    def resume(self, repeats: bool = False) -> tuple[list[bytes], list[bytes]]:
+        """A new server is there: the lines it gets first, and the answers the client gets without it.
+
+        `repeats`: this server and those before it carry out once what is sent again, whatever the tool.
+        """
         self._generation += 1
         to_server: list[bytes] = []
         to_client: list[bytes] = []
@@ -146,7 +149,7 @@ class Conversation:
         for key, request in list(self._open.items()):
             if request.tool is None:
                 to_server.append(request.line)
-            elif request.tool in self._repeatable:
+            elif repeats or request.tool in self._repeatable:
                 to_server.append(_repeated(request.message))
             else:
                 del self._open[key]

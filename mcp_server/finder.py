@@ -29,6 +29,9 @@ START_SECONDS = 15.0
 READY = b'{"ready"'
 """How the daemon's answer to a preamble begins when it takes the connection."""
 
+REPEATS = b'"repeats"'
+"""In that answer of a daemon that carries out once what a relay sends again."""
+
 _RETURN_SECONDS = 1.0
 """How long a relay waits for a lost daemon that it must not start itself."""
 
@@ -57,6 +60,8 @@ class Finder:
         self._started: Started | None = None
         self._started_at = 0.0
         self._reached = False
+        self.repeats = True
+        """Every server of this session so far carries out once what is sent again (an older daemon does not)."""
         self._in_process: InProcess | None = None
 
     def attempt(self, now: float, *, again: bool, needed: bool) -> Server | None:
@@ -164,6 +169,7 @@ class Finder:
             answer = b""
         if answer.startswith(READY):
             self._reached = True
+            self.repeats = self.repeats and REPEATS in answer
             self._locks.release(_STARTING)
             return connection
         connection.close()

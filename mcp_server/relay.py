@@ -115,7 +115,7 @@ class Relay:
         server.setblocking(False)
         self._server, self._deaf = server, False
         if self._had_server:
-            repeated, answers = self._conversation.resume()
+            repeated, answers = self._conversation.resume(self._finder.repeats)
             self._to_server.repeat(repeated)
             self._to_client += b"".join(answers)
         self._had_server = True

@@ -111,6 +111,16 @@ def test_a_call_that_must_not_be_done_twice_is_answered_with_its_unknown_outcome
     assert not conversation.waiting
 
 
+def test_of_servers_that_repeat_every_call_is_sent_again_though_nobody_asked_for_the_tools() -> None:
+    conversation = Conversation()
+    conversation.sent(call(5, "bare"))
+
+    to_server, to_client = conversation.resume(repeats=True)
+
+    assert [json.loads(sent)["params"]["_meta"] for sent in to_server] == [{REPEATED: True}]
+    assert to_client == []
+
+
 def test_the_answer_has_the_form_of_the_newer_protocol_where_the_call_had() -> None:
     conversation = Conversation()
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}

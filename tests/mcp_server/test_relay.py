@@ -259,6 +259,8 @@ def test_a_quiet_session_outlives_any_number_of_daemons() -> None:
     ends: list[socket.socket] = []
 
     class Ready:
+        repeats = False
+
         def attempt(self, now: float, *, again: bool, needed: bool) -> socket.socket:
             ours, theirs = socket.socketpair()
             theirs.settimeout(PATIENCE)

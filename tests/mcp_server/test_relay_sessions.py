@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.processes import Device, Session, alive, eventually, text_of
+from tests.daemon.processes import INITIALIZE, INITIALIZED, Device, Session, alive, eventually, text_of
 
 
 @pytest.fixture
@@ -165,3 +165,20 @@ def test_an_answer_of_a_tool_is_never_given_twice(device: Device) -> None:
         for number in calls:
             text_of(session.answer(number))
         session.call("list")
+
+
+def test_a_client_that_never_asked_for_the_tools_gets_its_answer_too(device: Device) -> None:
+    device.run("daemon", "start")
+    with Session(device) as session:
+        session.send(INITIALIZE)
+        session.answer(0)
+        session.send(INITIALIZED)
+        calls = [
+            session.begin("remember", category="learning", content=f"Fact {number:02}", **{"global": True})
+            for number in range(20)
+        ]
+        session.answer(calls[0])
+        os.kill(eventually(device.pid), signal.SIGKILL)
+        for number in calls:
+            assert "Remembered" in text_of(session.answer(number))
+        assert device.titles() == [f"Fact {number:02}" for number in range(20)]
