@@ -140,28 +140,6 @@ def test_an_idle_loop_asks_the_storage_for_nothing(tmp_path: Path) -> None:
     in_a_world(tmp_path, main)
 
 
-def test_looking_for_what_is_not_sent_yet_reads_nothing_else(tmp_path: Path) -> None:
-    async def body() -> None:
-        async with open_cache(Home(tmp_path / "home"), Settings()) as cache:
-            await cache.remember(Draft(content="a note", category="task"))
-            statements: list[str] = []
-
-            def run(connection: sqlite3.Connection) -> frozenset[tuple[int, int]]:
-                connection.set_trace_callback(statements.append)
-                try:
-                    return loops.unsent(connection)
-                finally:
-                    connection.set_trace_callback(None)
-
-            assert len(await cache.database.read(run)) == 1
-            plan = await cache.database.read(
-                lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {statements[0]}").fetchall()
-            )
-            assert "files_unsent" in plan[0]["detail"]
-
-    anyio.run(body)
-
-
 def test_a_request_at_any_moment_is_served_at_once(tmp_path: Path) -> None:
     """Also one that comes while a round is just being prepared."""
 
