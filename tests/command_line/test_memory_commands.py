@@ -53,7 +53,6 @@ def test_content_comes_from_an_argument_or_standard_input(device: Device) -> Non
         (("recall", "x", "--limit", "0"), None),
         (("list", "--cursor", "nonsense"), None),
         (("conflicts", "resolve", "abc"), None),
-        (("conflicts", "resolve", "abc"), "text"),
         (("delete", "--yes"), None),
     ],
 )
@@ -220,6 +219,7 @@ def test_forget_trash_restore_and_undo(device: Device) -> None:
     assert {"Keep me", "Spoiled"} & {revision["content"] for revision in revisions}
     spoiled = next(revision for revision in revisions if revision["content"] == "Spoiled")
     assert device.json("restore", memory_id, "--revision", str(spoiled["revision"]))["content"] == "Spoiled"
+    assert device("conflicts", "resolve", "abcd", "--keep", "mine").code == 1
     device.json("forget", memory_id)
     for shown in (memory_id, memory_id[:8]):
         assert "restore brings it back" in device("show", shown).err
