@@ -122,6 +122,7 @@ def take_in_copies(
             continue
         merged = merge(copy.kind, None, original.content, copy.content)
         files.write(connection, original.file_id, merged.data, cause=Cause("merge", now))
+        apply.end_needless_conflicts(connection, original.file_id)
         if merged.loser is not None:
             author = device.name if merged.loser == original.content else ""
             apply.keep_loser(connection, original.file_id, None, merged, author, now)

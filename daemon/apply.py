@@ -151,6 +151,7 @@ def _merge(
     if merged.data != data and memory_id is not None:
         revisions.keep(connection, memory_id, item.path, data, content_hash(data), Cause("merge", at))
     files.write(connection, record.file_id, merged.data, cause=Cause("merge", at))
+    end_needless_conflicts(connection, record.file_id)
     if merged.loser is None:
         return Outcome.MERGED
     author = device.name if merged.loser == mine else ""
@@ -190,6 +191,21 @@ def keep_loser(
     path = f"{stem}-{content_hash(loser)[:8]}{dot}{suffix}"
     if connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is None:
         files.add(connection, path, loser)
+
+
+def end_needless_conflicts(connection: sqlite3.Connection, file_id: int) -> None:
+    """After a merge: a conflict that nobody else has seen yet, and whose other version is the one that stands now."""
+    record = files.get(connection, file_id)
+    memory_id = identity_of(connection, file_id)
+    if record is None or memory_id is None:
+        return
+    for conflict_file in conflicts.of_memory(connection, memory_id):
+        found = files.get(connection, conflict_file)
+        if found is None or found.item_id is not None or found.sent is not None:
+            continue
+        note = _note(found.content)
+        if note is not None and note.theirs == record.content:
+            files.delete(connection, conflict_file)
 
 
 def _note(data: bytes | None) -> ConflictRecord | None:
