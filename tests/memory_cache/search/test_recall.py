@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_cache.models import Filter, Scope
+from memory_cache.search import query as queries
 from tests.memory_cache.search.store import NOW, Store
 
 
@@ -99,3 +100,16 @@ def test_filters_hold_before_the_limit(store: Store) -> None:
     ):
         assert store.find("deploy", filter_, limit=1) == [wanted]
     assert wanted not in store.find("deploy", Filter(updated_before=NOW - timedelta(days=3)), limit=500)
+
+
+@pytest.mark.parametrize("query", ["kubernetes", "kubernetes cluster"])
+def test_words_that_only_old_memories_hold_often_are_found(
+    store: Store, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """In a large cache frequent words are sought among the newest memories that hold them, not among the newest."""
+    monkeypatch.setattr(queries, "MATCHED_ROWS_CAP", 20)
+    old = [store.add(f"kubernetes cluster number {count}") for count in range(60)]
+    for count in range(300):
+        store.add(f"a note on something else, the {count}th")
+    assert set(store.find(query)) <= set(old)
+    assert len(store.find(query)) == 10
