@@ -2,11 +2,12 @@
 # Pack the Claude Desktop bundle: deploy/desktop-bundle/pack.sh [TARGET.mcpb]. Needs npm (for the mcpb packer).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
-target=$(realpath -m "${1:-$root/dist/claude-onedrive-memory.mcpb}")
+target=${1:-$root/dist/claude-onedrive-memory.mcpb}
+case $target in /*) ;; *) target=$PWD/$target ;; esac
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 cd "$root"
-cp -r memory_cache storage_backends daemon mcp_server command_line pyproject.toml README.md LICENSE "$stage"
+cp -r memory_cache storage_backends daemon mcp_server dashboard command_line pyproject.toml README.md LICENSE "$stage"
 cp deploy/desktop-bundle/manifest.json "$stage"
 find "$stage" -name __pycache__ -type d -prune -exec rm -rf {} +
 mkdir -p "$(dirname "$target")"
