@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 from anyio.streams.buffered import BufferedByteStream
 
 from daemon.control import send_line
@@ -28,15 +29,18 @@ class DashboardDoor:
 
     async def handle(self, stream: BufferedByteStream, preamble: Mapping[str, Any]) -> None:
         """Answer. The first connection's task goes on after that: it serves the pages until the daemon ends."""
-        self._service.sessions.in_use()
         async with anyio.create_task_group() as group:
             async with self._lock:
-                if self._dashboard is None:
-                    self._dashboard = await anyio.to_thread.run_sync(self._made)
-                if self._dashboard.port is None:
-                    await group.start(self._dashboard.serve)
-                await send_line(stream, {"result": {"url": self._dashboard.url(), "port": self._dashboard.port}})
+                with self._service.sessions.visited():
+                    await self._answer(group, stream)
             await stream.aclose()
+
+    async def _answer(self, group: TaskGroup, stream: BufferedByteStream) -> None:
+        if self._dashboard is None:
+            self._dashboard = await anyio.to_thread.run_sync(self._made)
+        if self._dashboard.port is None:
+            await group.start(self._dashboard.serve)
+        await send_line(stream, {"result": {"url": self._dashboard.url(), "port": self._dashboard.port}})
 
     def _made(self) -> "Dashboard":
         # Imported when it is first wanted: most daemons never show a page.
@@ -50,7 +54,7 @@ class DashboardDoor:
             health=lambda: service.sync.sync,
             describe=self._described,
             sync_now=service.sync.wake,
-            in_use=service.sessions.in_use,
+            visited=service.sessions.visited,
         )
         return Dashboard(service.cache, running)
 

@@ -295,7 +295,7 @@ async def _watch_over(service: Service, notifier: Notifier) -> None:
             _log.info("the settings changed")
             service.sync.reopen()
         idle = time.monotonic() - service.sessions.idle_since
-        if service.auto_started and idle_seconds and not service.sessions.count and idle > idle_seconds:
+        if service.auto_started and idle_seconds and not service.sessions.wanted and idle > idle_seconds:
             service.stop("no client for a long time")
         sync = service.sync.sync
         words = f"{sync.state}, {sync.pending} pending, {service.sessions.count} sessions"

@@ -6,8 +6,8 @@ At the end of the daemon each session sees the end of its input: what it has beg
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -33,6 +33,7 @@ class Sessions:
         self._none.set()
         self._ready = anyio.Event()
         self._ending = False
+        self._visitors = 0
         self.idle_since = time.monotonic()
 
     @property
@@ -62,9 +63,20 @@ class Sessions:
                 self.idle_since = time.monotonic()
                 self._none.set()
 
-    def in_use(self) -> None:
-        """Somebody uses the daemon in another way than by a session."""
-        self.idle_since = time.monotonic()
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody is there: a session, or another client."""
+        return bool(self._open or self._visitors)
+
+    @contextmanager
+    def visited(self) -> Iterator[None]:
+        """Somebody uses the daemon, within the block, in another way than by a session."""
+        self._visitors += 1
+        try:
+            yield
+        finally:
+            self._visitors -= 1
+            self.idle_since = time.monotonic()
 
     async def end(self, seconds: float) -> None:
         """Let every session finish what came in, for at most this long."""

@@ -27,28 +27,28 @@ async def events(
     heartbeat: float = HEARTBEAT_SECONDS,
 ) -> AsyncIterator[bytes]:
     """The lines of the stream, until the reader goes away or the server ends."""
-    seen: int | None = None
-    told: dict[str, Any] = {}
-    quiet = 0.0
-    while not ending.is_set():
-        running.in_use()
-        version = await cache.database.data_version()
-        light = _of_daemon(running)
-        if version != seen or any(told.get(key) != value for key, value in light.items()):
-            state = {**light, **await _counts(cache)}
-            if state != told:
-                told, quiet = state, 0.0
-                yield _event("state", state)
-            if seen not in (None, version):
+    with running.visited():
+        seen: int | None = None
+        told: dict[str, Any] = {}
+        quiet = 0.0
+        while not ending.is_set():
+            version = await cache.database.data_version()
+            light = _of_daemon(running)
+            if version != seen or any(told.get(key) != value for key, value in light.items()):
+                state = {**light, **await _counts(cache)}
+                if state != told:
+                    told, quiet = state, 0.0
+                    yield _event("state", state)
+                if seen not in (None, version):
+                    quiet = 0.0
+                    yield _event("changed", {})
+                seen = version
+            elif quiet >= heartbeat:
                 quiet = 0.0
-                yield _event("changed", {})
-            seen = version
-        elif quiet >= heartbeat:
-            quiet = 0.0
-            yield b": still here\n\n"
-        with anyio.move_on_after(look):
-            await ending.wait()
-        quiet += look
+                yield b": still here\n\n"
+            with anyio.move_on_after(look):
+                await ending.wait()
+            quiet += look
 
 
 def _of_daemon(running: Running) -> dict[str, Any]:

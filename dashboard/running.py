@@ -1,6 +1,7 @@
 """What the pages need to know of the daemon that serves them; the composition root fills it in."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ class Running:
         health: how the storage was last found.
         describe: everything that `claude-memory status` shows.
         sync_now: have a round run soon.
-        in_use: somebody looks at a page: no reason to end for want of clients.
+        visited: within its block somebody looks at a page: no reason to end for want of clients.
     """
 
     version: str
@@ -25,4 +26,4 @@ class Running:
     health: Callable[[], SyncHealth]
     describe: Callable[[], Awaitable[dict[str, Any]]]
     sync_now: Callable[[], None]
-    in_use: Callable[[], None]
+    visited: Callable[[], AbstractContextManager[None]]

@@ -6,6 +6,7 @@ from memory_cache import memories
 from memory_cache.cache import MemoryCache
 from memory_cache.models import Filter, Hit, Memory
 from memory_cache.search.filters import conditions
+from memory_cache.search.stopwords import STOP_WORDS
 
 _MOST_WORDS = 8
 
@@ -17,15 +18,22 @@ async def search(cache: MemoryCache, query: str, chosen: Filter, limit: int) -> 
     memories that hold all words so come first, in recall's order where it knows them.
     """
     hits, more = await cache.recall(query, filter=chosen, limit=limit)
-    words = query.casefold().split()[:_MOST_WORDS]
-    found = await cache.database.read(lambda c: _holding(c, words, chosen, cache, limit))
+    words = _meaningful(query.casefold().split())[:_MOST_WORDS]
     literal = [hit for hit in hits if _holds(hit.memory, words)]
+    found: list[Memory] = []
+    if len(literal) < limit:
+        found = await cache.database.read(lambda c: _holding(c, words, chosen, cache, limit))
     known = {hit.memory.id for hit in hits}
     added = [
         Hit(memory=memory, score=0.0, passage=_around(memory, words)) for memory in found if memory.id not in known
     ]
     ordered = [*literal, *added, *(hit for hit in hits if hit not in literal)]
     return ordered[:limit], max(more, len(ordered) - limit, 0)
+
+
+def _meaningful(words: list[str]) -> list[str]:
+    # The last word is not known yet: "the" may become "theme".
+    return [word for word in words[:-1] if word not in STOP_WORDS] + words[-1:]
 
 
 def _holding(

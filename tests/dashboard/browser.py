@@ -26,8 +26,9 @@ def chromium() -> str | None:
 class Tab:
     """One page of the browser."""
 
-    def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
+    def __init__(self, line: ClientConnection, session: str) -> None:
+        self._line = line
+        self._session = session
         self._number = 0
         self.events: list[dict[str, Any]] = []
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -36,9 +37,12 @@ class Tab:
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One command and its result; events that come meanwhile are kept."""
         self._number += 1
-        self._connection.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        asked = {"id": self._number, "sessionId": self._session, "method": method, "params": parameters}
+        self._line.send(json.dumps(asked))
         while True:
-            message = json.loads(self._connection.recv(timeout=PATIENCE))
+            message = json.loads(self._line.recv(timeout=PATIENCE))
+            if message.get("sessionId") != self._session:
+                continue
             if message.get("id") == self._number:
                 assert "error" not in message, (method, message["error"])
                 result: dict[str, Any] = message["result"]
@@ -52,12 +56,14 @@ class Tab:
         return answer["result"].get("value")
 
     def until(self, script: str) -> Any:
-        """The first true value of an expression."""
+        """The first true value of an expression; while a page is being loaded there is none."""
         deadline = time.monotonic() + PATIENCE
-        while not (value := self.run(script)):
-            assert time.monotonic() < deadline, f"never: {script}\n{self.run('document.body.innerText')}"
+        while True:
+            with suppress(AssertionError):
+                if value := self.run(script):
+                    return value
+            assert time.monotonic() < deadline, f"never: {script}\n{self.run('document.body?.innerText')}"
             time.sleep(0.03)
-        return value
 
     def sees(self, text: str) -> None:
         """Wait until the page shows this text."""
@@ -84,7 +90,7 @@ class Tab:
 
     def press(self, key: str, *, code: int = 0, modifiers: int = 0) -> None:
         """Press one key. `modifiers`: 2 is Ctrl."""
-        text = {"text": key} if len(key) == 1 and not modifiers else {}
+        text = {"text": {"Enter": "\r"}.get(key, key)} if (len(key) == 1 or key == "Enter") and not modifiers else {}
         facts = {"key": key, "windowsVirtualKeyCode": code or ord(key[0].upper()), "modifiers": modifiers}
         self.call("Input.dispatchKeyEvent", type="keyDown", **facts, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **facts)
@@ -108,16 +114,40 @@ class Tab:
         for event in self.events:
             if event["method"] == "Runtime.exceptionThrown":
                 found.append(str(event["params"]["exceptionDetails"]))
-            elif event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] in ("error", "warning"):
-                found.append(str(event["params"]["entry"]))
+            elif event["method"] == "Log.entryAdded":
+                entry = event["params"]["entry"]
+                # A refusal (409 …) is an answer as well; what the page makes of it is looked at otherwise.
+                if entry["level"] in ("error", "warning") and entry["source"] != "network":
+                    found.append(str(entry))
             elif event["method"] == "Runtime.consoleAPICalled" and event["params"]["type"] in ("error", "warning"):
                 found.append(str(event["params"]["args"]))
         return found
 
 
+class Browser:
+    """A running Chromium."""
+
+    def __init__(self, line: ClientConnection) -> None:
+        self._line = line
+        self._number = 0
+
+    def tab(self) -> Tab:
+        """A new tab that shares nothing with the others: no cookie, no storage."""
+        context = self._ask("Target.createBrowserContext")["browserContextId"]
+        target = self._ask("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        return Tab(self._line, self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+
+    def _ask(self, method: str, **parameters: Any) -> Any:
+        self._number -= 1
+        self._line.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while (message := json.loads(self._line.recv(timeout=PATIENCE))).get("id") != self._number:
+            pass
+        return message["result"]
+
+
 @contextmanager
-def browser() -> Iterator[Tab]:
-    """One tab of a browser of its own; it ends with the block."""
+def browser() -> Iterator[Browser]:
+    """A browser of its own; it ends with the block."""
     program = chromium()
     assert program is not None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
@@ -130,7 +160,7 @@ def browser() -> Iterator[Tab]:
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with connect(_address(Path(profile), process), max_size=None, open_timeout=PATIENCE, proxy=None) as line:
-                yield _attached(line)
+                yield Browser(line)
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -148,31 +178,3 @@ def _address(profile: Path, process: "subprocess.Popen[bytes]") -> str:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         time.sleep(0.03)
     raise AssertionError("the browser does not start")
-
-
-class _Flat:
-    """The browser's one connection, with every message addressed to one tab."""
-
-    def __init__(self, line: ClientConnection, session: str) -> None:
-        self._line, self._session = line, session
-
-    def send(self, text: str) -> None:
-        self._line.send(json.dumps({**json.loads(text), "sessionId": self._session}))
-
-    def recv(self, timeout: float) -> Any:
-        while True:
-            message = self._line.recv(timeout=timeout)
-            if json.loads(message).get("sessionId") == self._session:
-                return message
-
-
-def _attached(line: ClientConnection) -> Tab:
-    def ask(number: int, method: str, **parameters: Any) -> Any:
-        line.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        while (message := json.loads(line.recv(timeout=PATIENCE))).get("id") != number:
-            pass
-        return message["result"]
-
-    target = ask(-1, "Target.createTarget", url="about:blank")["targetId"]
-    session = ask(-2, "Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    return Tab(_Flat(line, session))  # type: ignore[arg-type]

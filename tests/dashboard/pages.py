@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Daemon:
         async def describe() -> dict[str, Any]:
             return {"version": "1"}
 
-        return Running("1", lambda: self.syncing, lambda: self.health, describe, sync_now, lambda: None)
+        return Running("1", lambda: self.syncing, lambda: self.health, describe, sync_now, nullcontext)
 
 
 @dataclass(slots=True)

@@ -91,8 +91,8 @@ def test_an_open_page_keeps_the_daemon_alive(device: Device) -> None:
         until = time.monotonic() + 4  # longer than a daemon without clients lives
         while time.monotonic() < until:
             device.remember("Something happens")
-            while not stream.readline().startswith(b"event: changed"):
-                pass
+            while not (line := stream.readline()).startswith(b"event: changed"):
+                assert line, "the daemon ended"
         assert device.pid() == pid
         connection.close()
         eventually(lambda: device.pid() is None, "the page is closed, and the daemon ends")

@@ -6,7 +6,8 @@ import { Failed, html, toast, useEffect, useRef, useState } from "./ui.js";
 const LIFE = [["", "as it is"], ["none", "for ever"], ["7d", "7 days"], ["1m", "30 days"], ["1y", "a year"]];
 const list = (text) => text.split(",").map((tag) => tag.trim()).filter(Boolean);
 
-export function Editor({ memory, latest, close }) {
+// `memory` follows what is stored; the form began with what it was then.
+export function Editor({ memory, close }) {
   const [start] = useState(memory);
   const [version, setVersion] = useState(memory.version);
   const [form, set] = useState({
@@ -24,7 +25,7 @@ export function Editor({ memory, latest, close }) {
   for (const name of ["category", "priority"]) if (form[name] !== start[name]) change[name] = form[name];
   if (form.ttl) change.ttl = form.ttl;
   const changed = Object.keys(change).length > 0;
-  const overtaken = latest && latest.version !== version;
+  const overtaken = memory.version !== version && !saving;
 
   useEffect(() => { text.current.focus(); text.current.setSelectionRange(0, 0); }, []);
   useEffect(() => { guard(() => changed && !saving); return () => guard(() => false); }, [changed, saving]);
@@ -55,11 +56,11 @@ export function Editor({ memory, latest, close }) {
       <button type="button" onClick=${cancel}>Cancel</button></div></header>
     ${failure && failure.status !== 409 && html`<${Failed} error=${failure} />`}
     ${overtaken && html`<div class="notice warn" role="alert"><strong>Changed meanwhile.</strong> Somebody changed this memory
-      after you began. Your text is still here; theirs stands below it. <button type="button" onClick=${() => { setVersion(latest.version); setFailure(null); }}>
+      after you began. Your text is still here; theirs stands below it. <button type="button" onClick=${() => { setVersion(memory.version); setFailure(null); }}>
       I have taken over what matters</button></div>`}
     <label for="content">Text <span class="faint">(markdown; the first line is the title)</span></label>
     <textarea id="content" ref=${text} rows="18" ...${field("content")} spellcheck=${true}></textarea>
-    ${overtaken && html`<label for="theirs">As it is now</label><textarea id="theirs" rows="8" readOnly value=${latest.content}></textarea>`}
+    ${overtaken && html`<label for="theirs">As it is now</label><textarea id="theirs" rows="8" readOnly value=${memory.content}></textarea>`}
     <div class="fields">
       <div><label for="tags">Tags</label><input id="tags" ...${field("tags")} placeholder="comma, separated" /></div>
       <div><label for="category">Category</label><input id="category" ...${field("category")} /></div>

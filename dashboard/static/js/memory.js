@@ -3,7 +3,7 @@ import { ask, get, memoryPath } from "./api.js";
 import { Editor } from "./editor.js";
 import { address, go } from "./route.js";
 import { Text } from "./text.js";
-import { Empty, Failed, html, plural, Time, toast, useEffect, useLoaded, useOnChange, useRef, useState } from "./ui.js";
+import { Empty, Failed, html, plural, Time, toast, useEffect, useLayoutEffect, useLoaded, useOnChange, useRef, useState } from "./ui.js";
 
 function Facts({ memory }) {
   return html`<dl class="facts">
@@ -77,21 +77,19 @@ function History({ memory, restore }) {
 }
 
 export function Memory({ id, query, live }) {
-  const { data, error, loading, again } = useLoaded(() => get(memoryPath(id)), id);
-  const [memory, set] = useState(null);
+  const { data: memory, error, loading, again, put } = useLoaded(() => get(memoryPath(id)), id);
   const [editing, setEditing] = useState(false);
   const [failure, setFailure] = useState(null);
   const place = useRef(null);
   const title = useRef(null);
-  useEffect(() => { if (data) set(data); }, [data]);
   useOnChange(live.changes, again);
-  useEffect(() => {
+  useLayoutEffect(() => {  // before anybody can type elsewhere
     if (!memory) return;
     document.title = `${memory.title} · Claude memory`;
     place.current?.closest(".pane")?.scrollTo?.(0, 0);
     if (!document.activeElement?.closest(".side") || matchMedia("(max-width: 899px)").matches) title.current?.focus({ preventScroll: true });
   }, [memory?.id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const run = (event) => {
       if (event.detail === "edit" && memory && !memory.readOnly) setEditing(true);
     };
@@ -110,11 +108,11 @@ export function Memory({ id, query, live }) {
       return null;
     }
   };
-  const save = (change) => attempt(async () => set(await ask("PATCH", memoryPath(id), { version: memory.version, ...change })));
+  const save = (change) => attempt(async () => put(await ask("PATCH", memoryPath(id), { version: memory.version, ...change })));
   const link = (other, unlink) => attempt(async () =>
-    set(await ask("POST", memoryPath(id, "/link"), { version: memory.version, other: other.id, unlink })));
+    put(await ask("POST", memoryPath(id, "/link"), { version: memory.version, other: other.id, unlink })));
   const restore = (revision) => attempt(async () => {
-    set(await ask("POST", memoryPath(id, "/restore"), { version: memory.version, revision }));
+    put(await ask("POST", memoryPath(id, "/restore"), { version: memory.version, revision }));
     toast("The earlier text is back.");
   });
   const forget = () => attempt(async () => {
@@ -133,7 +131,7 @@ export function Memory({ id, query, live }) {
   }
   if (!memory) return html`<div>${back}${loading && html`<p class="unseen">Loading</p>`}</div>`;
   if (editing) {
-    return html`<${Editor} memory=${memory} latest=${data} close=${(saved) => { setEditing(false); if (saved) set(saved); else if (data) set(data); }} />`;
+    return html`<${Editor} memory=${memory} close=${(saved) => { setEditing(false); if (saved) put(saved); }} />`;
   }
   return html`<article class="memory" ref=${place} aria-labelledby="title">
     ${back}

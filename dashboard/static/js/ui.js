@@ -50,22 +50,34 @@ export function Failed({ error, retry }) {
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 // Loads when `key` changes; keeps what it has while it loads again. Answers that come late are dropped.
+// `put` takes what the daemon has just answered to a change: it is newer than any answer that is still on its way.
 export function useLoaded(load, key) {
   const [state, set] = useState({ data: null, error: null, loading: true });
   const turn = useRef(0);
+  const waiting = useRef(false);
   const again = useCallback(() => {
     const mine = ++turn.current;
+    waiting.current = true;
     set((old) => ({ ...old, loading: true }));
+    const end = (next) => {
+      if (mine !== turn.current) return;
+      waiting.current = false;
+      set(next);
+    };
     load().then(
-      (data) => mine === turn.current && set({ data, error: null, loading: false }),
-      (error) => mine === turn.current && set((old) => ({ data: old.data, error, loading: false })),
+      (data) => end({ data, error: null, loading: false }),
+      (error) => end((old) => ({ data: old.data, error, loading: false })),
     );
   }, [key]);
+  const put = useCallback((data) => {
+    set({ data, error: null, loading: false });
+    if (waiting.current) again();
+  }, [again]);
   useEffect(() => {
     again();
     return () => { turn.current++; };
   }, [again]);
-  return { ...state, again };
+  return { ...state, again, put };
 }
 
 // Runs at every change that is told, and not at the first time.
@@ -80,7 +92,7 @@ export function useOnChange(value, run) {
 // The heading of a page; it takes the focus when the page is new, so that a screen reader tells where one is.
 export function Heading({ children, aside, level = 1 }) {
   const place = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (level > 1) return;
     document.title = `${children} · Claude memory`;
     if (document.activeElement === document.body || document.activeElement?.closest("nav")) {
