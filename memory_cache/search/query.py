@@ -7,14 +7,16 @@ import math
 import sqlite3
 from dataclasses import dataclass
 
-from memory_cache.search import text
+from memory_cache.search import spelling, text
 from memory_cache.search.features import prefix_of, term_hash
+from memory_cache.search.stemming import stem
 from memory_cache.search.stopwords import STOP_WORDS
 
 # FTS5 needs about 2 µs per matched row. Terms beyond the cap find no candidates, but still count in ranking.
 MATCHED_ROWS_CAP = 2000
 _SAMPLED_ROWS = 200  # telling the rare terms of a whole text from its frequent ones needs no more
 _MOST_TERMS = 32
+_MOST_RESPELLED = 3
 _PREFIX_SHARE = 0.6  # of a Cyrillic word's length: endings vary, beginnings do not
 _ENOUGH = 100  # rows that hold all of several frequent terms
 _READ_ROWS = 50_000  # of all of these terms together, the newest, to find those rows
@@ -58,6 +60,7 @@ class AskedQuery:
         memories: how many are indexed.
         mean_length: of a memory, in terms.
         mean_pieces: of a memory, in distinct word pieces.
+        taken_as: words that no memory holds, and what was sought instead.
     """
 
     terms: tuple[AskedTerm, ...]
@@ -66,6 +69,7 @@ class AskedQuery:
     memories: int
     mean_length: float
     mean_pieces: float
+    taken_as: tuple[tuple[str, str], ...] = ()
 
 
 def wanted(query: str, most: int = _MOST_TERMS) -> list[AskedTerm]:
@@ -108,12 +112,30 @@ def analyse(connection: sqlite3.Connection, query: str, *, rarest: int | None = 
     asked = wanted(query, _MOST_TERMS if rarest is None else 2 * _MOST_TERMS)
     sample = MATCHED_ROWS_CAP if rarest is None else _SAMPLED_ROWS
     terms = tuple(_counted(connection, term, memories, newest, sample) for term in asked)
+    taken_as: tuple[tuple[str, str], ...] = ()
+    if rarest is None and not any(term.documents for term in terms):
+        terms, taken_as = _respelled(connection, terms, memories, newest)
     if rarest is not None:
         known = [term for term in terms if term.documents]
         terms = tuple(sorted(known, key=lambda term: term.documents)[:rarest])
     expression, oldest = _plan(connection, [term for term in terms if term.documents], memories, newest)
     count = max(memories, 1)
-    return AskedQuery(terms, expression, oldest, memories, length / count or 1.0, pieces / count or 1.0)
+    return AskedQuery(terms, expression, oldest, memories, length / count or 1.0, pieces / count or 1.0, taken_as)
+
+
+def _respelled(
+    connection: sqlite3.Connection, terms: tuple[AskedTerm, ...], memories: int, newest: int
+) -> tuple[tuple[AskedTerm, ...], tuple[tuple[str, str], ...]]:
+    """The terms with what may have been meant in place of words that no memory holds, and what was taken as what."""
+    words = [term.plain for term in terms if term.plain and not term.prefix][:_MOST_RESPELLED]
+    meant = {word: better for word in words if (better := spelling.meant(connection, word))}
+    found = []
+    for term in terms:
+        word = meant.get(term.plain or "")
+        if word is not None:
+            term = _counted(connection, AskedTerm(stem(word), prefix=False, plain=word), memories, newest)
+        found.append(term)
+    return tuple(found), tuple(meant.items())
 
 
 def _counted(

@@ -136,6 +136,11 @@ class _Asker:
             weights = ranking.WORDS_ALONE
         return cls(connection, query, asked, conditions, limit, vectors, vector, weights)
 
+    def note(self) -> str:
+        """What holds for all hits."""
+        taken = [f"{word} taken as {other}" for word, other in self.asked.taken_as]
+        return "; ".join(filter(None, (self.conditions.note, *taken)))
+
 
 def _answer(asker: _Asker, now: datetime, project_key: str | None, explain: bool) -> SearchResult:
     named = dates.named(asker.query)
@@ -150,7 +155,7 @@ def _answer(asker: _Asker, now: datetime, project_key: str | None, explain: bool
             each.file_id,
             round(each.score, 4),
             passage.best(bodies[each.file_id], asker.asked.terms),
-            each.why(asker.weights, asker.conditions.note) if explain else "",
+            each.why(asker.weights, asker.note()) if explain else "",
         )
         for each in chosen
     ]

@@ -32,6 +32,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670]")
 _SPECIAL_NAMES = {"c#": "csharp", "f#": "fsharp", "c++": "cpp", "c/c++": "cpp"}
+_VERSION_OF_A_NAME = re.compile(r"([cC]\+\+|[cCfF]#)\d[\w.]*")  # `C++17`
 _APOSTROPHES = ("'", "’")
 
 Kind = Literal["word", "part", "compound", "pair", "character"]
@@ -129,6 +130,9 @@ def _compound_terms(word: str) -> Iterator[Term]:
     if special:
         yield Term(special, "compound", special)
         return
+    with_version = _VERSION_OF_A_NAME.fullmatch(word)
+    if with_version:
+        yield from _word_terms(with_version[1])
     seen: set[str] = set()
     segments = [segment for segment in _SEGMENT.split(word) if segment]
     if len(segments) > 1:

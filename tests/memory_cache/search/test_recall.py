@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memory_cache.models import Filter, Scope
 from memory_cache.search import query as queries
+from memory_cache.search import recall
 from tests.memory_cache.search.store import NOW, Store
 
 
@@ -26,6 +27,9 @@ def test_the_memory_that_says_it_comes_first(store: Store) -> None:
         ("config in src/app/settings.toml", "src/app/settings.toml"),
         ("config in src/app/settings.toml", "settings.toml"),
         ("C# generics are reified", "C#"),
+        ("C++17 is the minimum standard", "c++"),
+        ("C++17 is the minimum standard", "C++17"),
+        ("C# 12 is used", "C#12"),
         ("upgrade to next.js v15.2.1", "next.js"),
         ("upgrade to next.js v15.2.1", "v15.2.1"),
         ("MAX_RETRIES is 5", "max_retries"),
@@ -113,3 +117,18 @@ def test_words_that_only_old_memories_hold_often_are_found(
         store.add(f"a note on something else, the {count}th")
     assert set(store.find(query)) <= set(old)
     assert len(store.find(query)) == 10
+
+
+@pytest.mark.parametrize("query", ["tokn", "tokenn", "tokem", "tkoen", "autentication", "authetnication tokns"])
+def test_a_slip_of_the_finger_is_forgiven_when_no_memory_holds_the_word(store: Store, query: str) -> None:
+    wanted = store.add("Authentication tokens expire after 15 minutes")
+    store.add("The birthday of Bob is on 4 May")
+    assert store.find(query) == [wanted]
+    hit = recall.search(store.connection, query, Filter(), limit=5, now=NOW, explain=True).hits[0]
+    assert f"{query.split()[0]} taken as " in hit.why
+
+
+def test_what_a_memory_holds_is_taken_as_it_is_typed(store: Store) -> None:
+    store.add("tokens expire")
+    exact = store.add("tokn is the name of our billing tool")
+    assert store.find("tokn") == [exact]
