@@ -2,8 +2,9 @@
 
 import sqlite3
 import string
-from collections.abc import Iterable
+from collections.abc import Iterator
 
+from memory_cache.search import wordpiece
 from memory_cache.search.stemming import stem
 
 _SHORTEST, _LONGEST = 4, 20
@@ -31,15 +32,21 @@ def meant(connection: sqlite3.Connection, word: str) -> str | None:
     return max(found)[1] if found else None
 
 
-def _one_slip_away(word: str) -> Iterable[str]:
+def _one_slip_away(word: str) -> Iterator[str]:
+    """Letters swapped or dropped; put in or replaced only where that gives a common word: all others are too many."""
     halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    common = wordpiece.vocabulary()
     for head, tail in halves:
         if len(tail) > 1:
             yield head + tail[1] + tail[0] + tail[2:]
         if tail:
             yield head + tail[1:]
-            yield from (head + letter + tail[1:] for letter in string.ascii_lowercase)
-        yield from (head + letter + tail for letter in string.ascii_lowercase)
+        for letter in string.ascii_lowercase:
+            longer, replaced = head + letter + tail, head + letter + tail[1:]
+            if longer in common:
+                yield longer
+            if replaced in common:
+                yield replaced
 
 
 def _documents(connection: sqlite3.Connection, terms: list[str]) -> int:
