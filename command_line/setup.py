@@ -143,9 +143,7 @@ def plan_uninstall() -> tuple[list[Step], list[str]]:
     where = storage.path if storage.backend == "folder" else "OneDrive"
     stays = [f"Your memories stay where they are: {where or 'no storage was set up'}."]
     if home.cache_file.exists():
-        stays.append(
-            "So does this device's note in their folder `devices`: delete it if it does not come back."
-        )
+        stays.append("So does this device's note in their folder `devices`: delete it if it does not come back.")
     stays += [f"So does {home.root / name}." for name in KEPT_FOLDERS if (home.root / name).exists()]
     return steps, stays + registration.left_behind()
 
