@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ResourceListChangedNotification
 
 from mcp_server import bearer
-from mcp_server.http import build_app, gate, run_http, serve
+from mcp_server.http import _listen, build_app, gate, run_http, serve
 from mcp_server.session import SessionContext
 from memory_cache.errors import InvalidInput
 from memory_cache.home import Home
@@ -284,3 +284,14 @@ async def test_the_whole_command_binds_loopback_and_makes_its_token(tmp_path: Pa
             await run_http(home, {}, port=taken)
         group.cancel_scope.cancel()
     assert (home.root / bearer.TOKEN_FILE).exists()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_answers_are_sent_without_waiting_for_a_receipt(host: str) -> None:
+    # asyncio turns Nagle's algorithm off only for sockets that say that they are TCP.
+    try:
+        listening = _listen(host, 0)
+    except InvalidInput:
+        pytest.skip(f"this machine has no {host}")
+    with listening:
+        assert listening.proto == socket.IPPROTO_TCP
