@@ -1,5 +1,6 @@
 """Who gets in: only the person whose daemon it is, from the page of this server."""
 
+import asyncio
 import http.client
 import socket
 from pathlib import Path
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 from dashboard.access import SESSION_SECONDS, TOKEN_SECONDS, Access
+from dashboard.server import listen
 from tests.dashboard.pages import Pages, served, sign_in
 
 
@@ -215,6 +217,25 @@ async def test_it_listens_on_loopback_only(tmp_path: Path) -> None:
             pytest.skip("this machine has no other address")
         with pytest.raises(OSError):
             socket.create_connection((own, pages.dashboard.port or 0), timeout=5).close()
+
+
+async def test_answers_are_sent_without_waiting_for_a_receipt() -> None:
+    """asyncio turns Nagle's algorithm off only where the socket says that it is TCP."""
+    accepted: list[int] = []
+
+    def served_by(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection: socket.socket = writer.get_extra_info("socket")
+        accepted.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listen() as listening:
+        server = await asyncio.start_server(served_by, sock=listening)
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        await reader.read()
+        writer.close()
+        server.close()
+    assert accepted
+    assert all(accepted)
 
 
 async def test_an_unchanged_page_is_not_sent_again(tmp_path: Path) -> None:

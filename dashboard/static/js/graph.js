@@ -23,6 +23,31 @@ function chosen({ memories, links }) {
 
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
 
+// Where names fit: the most linked memory first, above its point or else below it; none lies over another.
+function labels(nodes, points, size, most) {
+  const taken = [];
+  const found = new Map();
+  for (let at = 0; at < nodes.length; at++) {
+    const text = short(nodes[at].title, most);
+    const half = text.length * 3.7 + 4;
+    const { x, y } = points[at];
+    const middle = Math.min(Math.max(x, half), size.width - half);
+    const rise = radius(nodes[at]) + 6;
+    for (const base of [y - rise, y + rise + 11]) {
+      const box = [middle - half, base - 12, middle + half, base + 4];
+      const free = taken.every(([left, top, right, bottom]) => box[2] < left || box[0] > right || box[3] < top || box[1] > bottom)
+        && points.every((other, index) => index === at || other.x < box[0] || other.x > box[2] || other.y < box[1] - 4 || other.y > box[3] + 4);
+      if (!free) continue;
+      taken.push(box);
+      found.set(at, { text, x: middle, y: base });
+      break;
+    }
+  }
+  return found;
+}
+
+const radius = (node) => 4.5 + Math.min(Math.sqrt(node.degree) * 2, 9);
+
 function Picture({ nodes, pairs, categories, start }) {
   const narrow = matchMedia("(max-width: 700px)").matches;
   const size = narrow ? { width: 360, height: 460 } : { width: 1000, height: 640 };
@@ -32,7 +57,10 @@ function Picture({ nodes, pairs, categories, start }) {
     if (near === null) return null;
     return new Set([near, ...pairs.filter((pair) => pair.includes(near)).flat()]);
   }, [near, pairs]);
-  const labelled = new Set(nodes.length <= 30 && !narrow ? nodes.map((_, at) => at) : nodes.slice(0, narrow ? 5 : 14).map((_, at) => at));
+  const most = narrow ? 22 : 32;
+  const names = useMemo(() => labels(nodes, points, size, most), [points]);
+  const shown = lit === null ? names : new Map([...lit].map((at) => [at, names.get(at)
+    ?? { text: short(nodes[at].title, most), x: points[at].x, y: points[at].y - radius(nodes[at]) - 6 }]));
   const open = (event, node) => { event.preventDefault(); go(address("memories", node.id)); };
   return html`<svg class="graph" viewBox=${`0 0 ${size.width} ${size.height}`} role="group" aria-label="Memories and their links">
     <g aria-hidden="true">${pairs.map(([a, b], at) => html`<line key=${at} x1=${points[a].x} y1=${points[a].y} x2=${points[b].x} y2=${points[b].y}
@@ -42,12 +70,11 @@ function Picture({ nodes, pairs, categories, start }) {
         onMouseEnter=${() => setNear(at)} onMouseLeave=${() => setNear(null)} onFocus=${() => setNear(at)} onBlur=${() => setNear(null)}>
       <title>${node.title}</title>
       <circle cx=${points[at].x} cy=${points[at].y} r="13" class="reach" />
-      <circle cx=${points[at].x} cy=${points[at].y} r=${4.5 + Math.min(Math.sqrt(node.degree) * 2, 9)}
+      <circle cx=${points[at].x} cy=${points[at].y} r=${radius(node)}
         class=${`dot c${categories.indexOf(node.category) % COLOURS} ${node.id === start ? "start" : ""}`} />
     </a>`)}
-    <g aria-hidden="true" class="labels">${nodes.map((node, at) => (labelled.has(at) || lit?.has(at)) && html`<text key=${node.id}
-      x=${points[at].x} y=${points[at].y - 12 - Math.min(Math.sqrt(node.degree) * 2, 9)} class=${lit && !lit.has(at) ? "dim" : ""}
-      text-anchor=${points[at].x < 110 ? "start" : points[at].x > size.width - 110 ? "end" : "middle"}>${short(node.title, narrow ? 22 : 32)}</text>`)}</g>
+    <g aria-hidden="true" class="labels">${[...shown].map(([at, label]) => html`<text key=${at} x=${label.x} y=${label.y}
+      text-anchor="middle">${label.text}</text>`)}</g>
   </svg>`;
 }
 
