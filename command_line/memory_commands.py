@@ -59,6 +59,7 @@ def _register_recall(commands: Commands) -> None:
     add_scope(parser)
     add_filters(parser)
     parser.add_argument("--limit", type=positive, default=10, metavar="N")
+    parser.add_argument("--titles", action="store_true", help="titles with ids only")
     parser.add_argument("--explain", action="store_true", help="say how each score came about")
 
 
@@ -145,18 +146,20 @@ async def _recall(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     now = datetime.now(UTC)
     tail = f"{plural(more, 'more memory', 'more memories')}: raise --limit." if more else ""
     nothing = "No memories found" + ("." if conditions.scope.everything else "; --all searches every project.")
-    blocks = [_hit_text(hit, now, explain=args.explain) for hit in hits]
-    text = "\n\n".join([*blocks, *([tail] if tail else [])]) if hits else nothing
+    blocks = [_hit_text(hit, now, whole=not args.titles, explain=args.explain) for hit in hits]
+    text = ("\n" if args.titles else "\n\n").join([*blocks, *([tail] if tail else [])]) if hits else nothing
     data = {"hits": [hit_json(hit) for hit in hits], "more": more}
-    return Answer(data, text, (lambda: _hits_on_terminal(hits, now, tail, explain=args.explain)) if hits else None)
+    if not hits or args.titles:
+        return Answer(data, text)
+    return Answer(data, text, lambda: _hits_on_terminal(hits, now, tail, explain=args.explain))
 
 
-def _hit_text(hit: "Hit", now: datetime, *, explain: bool) -> str:
+def _hit_text(hit: "Hit", now: datetime, *, whole: bool, explain: bool) -> str:
     from command_line.output import memory_line, printable
 
-    text = printable(hit.memory.content).strip("\n").replace("\n", "\n    ")
+    text = "\n    " + printable(hit.memory.content).strip("\n").replace("\n", "\n    ") if whole else ""
     why = f"\n    ({hit.score:.3f}: {hit.why})" if explain and hit.why else ""
-    return f"{memory_line(hit.memory, now)}{why}\n    {text}"
+    return f"{memory_line(hit.memory, now)}{why}{text}"
 
 
 def _hits_on_terminal(hits: "list[Hit]", now: datetime, tail: str, *, explain: bool) -> Any:

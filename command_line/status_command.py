@@ -75,6 +75,7 @@ async def describe(
         "cache": {
             "memories": counts.memories, "expired": counts.expired, "trash": counts.trash, "bytes": counts.bytes,
         },
+        "search": counts.search,
         "device": {"id": counts.device_id, "name": counts.device_name},
         "devices": await cache.database.read(devices),
         "project": await _project(),
@@ -133,6 +134,7 @@ def in_words(status: dict[str, Any]) -> str:
         f"storage   {storage['root'] or storage['backend']}: {STATES.get(storage['state'], storage['state'])}",
         f"daemon    {'running, process ' + str(daemon['pid']) if daemon['running'] else 'not running'}",
         f"memories  {cache['memories']}, {cache['trash']} in the trash, {cache['expired']} expired",
+        f"search    {status['search']}",
         f"sync      {last}, {sync['pending']} pending, {sync['held']} held",
     ]
     if storage.get("message"):

@@ -331,4 +331,5 @@ class CacheStatus(Record):
     health: SyncHealth
     device_id: str
     device_name: str
+    search: str = Field(default="", description="how recall searches here, or why not by meaning")
     notice: str = ""

@@ -7,6 +7,7 @@ from memory_cache import conflicts, health, links, problems, salvage, trash
 from memory_cache.batch import STALE_AFTER
 from memory_cache.clock import from_text, to_text
 from memory_cache.models import CacheStatus, Statistics
+from memory_cache.search import embedding
 
 _WITHIN_DAYS = (7, 30, 90, 365)
 
@@ -26,6 +27,7 @@ def status(connection: sqlite3.Connection, now: datetime) -> CacheStatus:
         health=health.read(connection),
         device_id=device_id,
         device_name=device_name,
+        search=embedding.status(connection),
         notice=salvage.notice(connection),
     )
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from mcp_server.budget import allowed
+from mcp_server.budget import allowed, tokens
 from mcp_server.session import Session, scope_of, scope_words
-from mcp_server.text import DATA_NOTICE, block, blocks, inline, line, most_blocks, plural
+from mcp_server.text import DATA_NOTICE, block, blocks, fitting, inline, line, most_blocks, plural
 from mcp_server.tools.arguments import CategoryFilter, MaxTokens, ProjectName, Tags
 from mcp_server.tools.registry import tool
 from memory_cache.errors import AmbiguousId, InvalidInput, UnknownMemory
-from memory_cache.models import Filter, Memory, Scope
+from memory_cache.models import Filter, Hit, Memory, Scope
 
 _ID = re.compile(r"(?:id:\s*)?([0-9a-f]{8}(?:-[0-9a-f-]{1,27})?)", re.IGNORECASE)
 
@@ -30,6 +30,8 @@ async def recall(
     tags: Annotated[Tags, Field(description="Having all of these")] = [],  # noqa: B006 - pydantic copies it
     since_days: Annotated[int | None, Field(ge=1, le=36500, description="Updated in the last days")] = None,
     max_tokens: MaxTokens = None,
+    titles: Annotated[bool, Field(description="Only titles with ids and tokens of the text")] = False,
+    explain: Annotated[bool, Field(description="Say why each ranks where it does")] = False,
 ) -> str:
     """Search what is known from earlier sessions. Call it before you start a task, choose an approach, debug, or
     ask the user something they may have said before. Searches this project and global memories."""
@@ -50,14 +52,33 @@ async def recall(
         updated_after=None if since_days is None else now - timedelta(days=since_days),
     )
     # More than fit into the answer need not be fetched; they count as more.
-    hits, more = await session.cache.recall(query, filter=conditions, limit=min(limit, most_blocks(budget)))
+    most = min(limit, most_blocks(budget))
+    hits, more = await session.cache.recall(query, filter=conditions, limit=most, explain=explain)
     if not hits:
         return _nothing(query, conditions, where, since_days)
-    found = [hit.memory for hit in hits]
-    texts, shortened, left_out = blocks(found, now, budget, {hit.memory.id: hit.passage for hit in hits})
     about = f'for "{inline(query)}"' if query else "most recently updated"
     head = f"{plural(len(hits) + more, 'memory')} {about} in {where}. {DATA_NOTICE}"
-    return "\n\n".join([head, *texts, *_continuation(left_out + more, shortened)])
+    if titles:
+        return _titles(head, hits, more, now, budget, explain=explain)
+    found = [hit.memory for hit in hits]
+    room = budget * 3 // 4 if explain else budget
+    texts, shortened, left_out = blocks(found, now, room, {hit.memory.id: hit.passage for hit in hits})
+    why, _ = fitting([_why(hit) for hit in hits[: len(texts)]] if explain else [], budget - room)
+    return "\n\n".join([head, *texts, *(["\n".join(why)] if why else []), *_continuation(left_out + more, shortened)])
+
+
+def _titles(head: str, hits: list[Hit], more: int, now: datetime, budget: int, *, explain: bool) -> str:
+    lines = [
+        f"{line(hit.memory, now)} · {tokens(hit.memory.content)} tokens" + (f"\n  {_why(hit)}" if explain else "")
+        for hit in hits
+    ]
+    shown, left_out = fitting(lines, budget)
+    tail = ["recall with an id as query shows one whole.", *_continuation(left_out + more, [])]
+    return "\n\n".join([head, "\n".join(shown), "\n".join(tail)])
+
+
+def _why(hit: Hit) -> str:
+    return f"why `{hit.memory.id[:8]}`: {inline(hit.why)}"
 
 
 async def _named(session: Session, query: str | None) -> Memory | None:

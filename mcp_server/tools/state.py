@@ -48,6 +48,7 @@ async def status(ctx: Context[Session, Any]) -> str:
         f"- cache {megabytes(found.bytes)}; {plural(count, 'document')} {megabytes(size)}",
         f"- storage: {_storage(session, found.health)}",
         f"- sync: {_sync(found, now)}",
+        f"- search: {found.search}",
         f"- login: {_login(session, found.health)}",
         f"- project: {origin_words(project) if project else 'none known for this session'}",
         f"- device: {inline(found.device_name) or 'unnamed'} ({found.device_id[:8]})",

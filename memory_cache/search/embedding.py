@@ -6,7 +6,7 @@ search answers by words, and `status` says why.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory_cache import meta
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memory_cache.database import Database
+    from memory_cache.search.multilingual import E5Embedder
+    from memory_cache.search.onnx import MiniLMEmbedder
 
     Floats = npt.NDArray[np.float32]
 
@@ -35,6 +37,10 @@ class StaticEmbedder:
     weights = Weights(words=0.2, meaning=0.45, likeness=0.35, least_meaning=0.3)
     foreign_weights = Weights(words=0.4, meaning=0.4, likeness=0.2, least_meaning=0.4)
     at_write = True
+
+    @classmethod
+    def check(cls) -> None:
+        """It is there always."""
 
     def covers(self, text: str) -> bool:
         return static_table.covers(text)
@@ -61,7 +67,7 @@ def load_embedder(choice: str) -> Embedder | None:
     return _loaded[choice]
 
 
-def _factory(choice: str) -> Callable[[], Embedder]:
+def _factory(choice: str) -> type[StaticEmbedder] | type["MiniLMEmbedder"] | type["E5Embedder"]:
     if choice == "onnx":
         from memory_cache.search.onnx import MiniLMEmbedder
 
@@ -138,16 +144,17 @@ def waiting(connection: sqlite3.Connection, model: str) -> int:
 
 
 def status(connection: sqlite3.Connection) -> str:
-    """One sentence for `status`: what searches by meaning here, how far it is, or why it does not."""
+    """One sentence for `status`: what searches by meaning here, how far it is, or why it does not. Loads no model."""
     choice = chosen(connection)
+    if choice == "none":
+        return "By words only, as set (recall.embedder = none)."
     try:
-        embedder = load_embedder(choice)
+        kind = _factory(choice)
+        kind.check()
     except EmbedderMissing as missing:
-        return f"Search by words only. {missing.message} {missing.hint}".strip()
-    if embedder is None:
-        return "Search by words only, as set (recall.embedder = none)."
-    left = waiting(connection, embedder.name)
-    return f"Search by words and meaning ({choice})." + (f" {left} memories wait for their vectors." if left else "")
+        return f"By words only. {missing.message} {missing.hint}".strip()
+    left = waiting(connection, kind.name)
+    return f"By words and meaning ({choice})." + (f" {left} memories still without a vector." if left else "")
 
 
 async def fill_vectors(database: "Database", embedder: Embedder, *, batch: int = 16) -> int:

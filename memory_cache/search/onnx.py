@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module, resources
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from memory_cache.search import static_table, wordpiece
@@ -26,14 +27,18 @@ class MiniLMEmbedder:
     foreign_weights = Weights(words=0.4, meaning=0.45, likeness=0.15, least_meaning=0.4)
     at_write = False
 
+    @classmethod
+    def check(cls) -> None:
+        """Whether its packages are there, without loading them. Raises: EmbedderMissing."""
+        if not all(map(find_spec, ("onnxruntime", _PACKAGE))):
+            raise _missing()
+
     def __init__(self) -> None:
         try:
             runtime = import_module("onnxruntime")
             package = resources.files(import_module(_PACKAGE))
         except ImportError as error:
-            raise EmbedderMissing(
-                "The embedder onnx is not installed.", "Install claude-onedrive-memory[onnx], or set recall.embedder."
-            ) from error
+            raise _missing() from error
         model = next((entry for entry in _walk(package) if entry.name.endswith(".onnx")), None)
         if model is None:
             raise EmbedderMissing("The package of the embedder onnx holds no model.", "Install it anew.")
@@ -64,6 +69,12 @@ class MiniLMEmbedder:
         output = self._session.run(None, {name: feeds[name] for name in self._inputs})[0]
         vector: Floats = output[0].mean(axis=0).astype(np.float32)
         return vector / np.float32(np.linalg.norm(vector) or 1.0)
+
+
+def _missing() -> EmbedderMissing:
+    return EmbedderMissing(
+        "The embedder onnx is not installed.", "Install claude-onedrive-memory[onnx], or set recall.embedder."
+    )
 
 
 def _pieces(text: str) -> list[int]:

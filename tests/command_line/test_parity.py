@@ -16,6 +16,7 @@ TABLE: dict[str, tuple[str, dict[str, str]]] = {
     "recall": ("recall", {
         "query": "query", "category": "--category", "global": "--global", "all": "--all", "limit": "--limit",
         "tags": "--tags", "since_days": "--since-days", "max_tokens": "--limit",
+        "titles": "--titles", "explain": "--explain",
     }),
     "get_context": ("context", {"limit": "--limit", "verbose": "--json"}),
     "list": ("list", {

@@ -1,5 +1,7 @@
 """What the model sees when it looks for memories: data with its origin, bounded, with how to get the rest."""
 
+import re
+
 import pytest
 
 from mcp_server.budget import tokens
@@ -103,6 +105,35 @@ async def test_the_answer_stays_in_its_budget_and_says_what_was_left_out(claude:
     larger = await claude.say("recall", query="needle", max_tokens=8000, limit=12)
     assert larger.count("### ") > answer.count("### ")
     assert tokens(larger) <= 8200
+
+
+async def test_titles_come_first_with_ids_and_tokens_and_the_text_by_its_id(claude: Claude) -> None:
+    for number in range(3):
+        await claude.remember(f"# Needle {number}\n\n" + "words about the needle " * 100)
+    answer = await claude.say("recall", query="needle", titles=True)
+    lines = re.findall(r"- `([0-9a-f]{8})` Needle \d .*· (\d+) tokens", answer)
+    assert len(lines) == 3
+    assert tokens(answer) < 300
+    whole = await claude.say("recall", query=lines[0][0])
+    assert abs(tokens(whole) - int(lines[0][1])) < 120
+
+
+@pytest.mark.parametrize("titles", [True, False])
+async def test_an_explanation_is_given_for_each_when_asked_for(claude: Claude, titles: bool) -> None:
+    for number in range(3):
+        await claude.remember(f"# Needle {number}\n\nsays the {number}th thing of it")
+    answer = await claude.say("recall", query="needle", explain=True, titles=titles)
+    assert len(re.findall(r"why `[0-9a-f]{8}`: \d\.\d+ = words \d\.\d+×", answer)) == 3
+    assert "why `" not in await claude.say("recall", query="needle", titles=titles)
+
+
+async def test_explanations_stay_in_the_budget(claude: Claude) -> None:
+    for number in range(30):
+        await claude.remember(f"# Needle {number}\n\n" + "words about the needle " * number)
+    assert tokens(await claude.say("recall", query="needle", limit=30, explain=True)) <= 2200
+    assert (
+        tokens(await claude.say("recall", query="needle", limit=30, explain=True, titles=True, max_tokens=500)) <= 700
+    )
 
 
 async def test_a_long_memory_is_cut_and_shown_whole_by_its_id(claude: Claude) -> None:

