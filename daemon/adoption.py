@@ -124,8 +124,7 @@ def take_in_copies(
         files.write(connection, original.file_id, merged.data, cause=Cause("merge", now))
         apply.end_needless_conflicts(connection, original.file_id)
         if merged.loser is not None:
-            author = device.name if merged.loser == original.content else ""
-            apply.keep_loser(connection, original.file_id, None, merged, author, now)
+            apply.keep_loser(connection, original.file_id, None, merged, original.content, device, now)
             conflicts += 1
         files.delete(connection, copy.file_id)
         taken += 1

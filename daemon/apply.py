@@ -154,8 +154,7 @@ def _merge(
     end_needless_conflicts(connection, record.file_id)
     if merged.loser is None:
         return Outcome.MERGED
-    author = device.name if merged.loser == mine else ""
-    keep_loser(connection, record.file_id, base, merged, author, at)
+    keep_loser(connection, record.file_id, base, merged, mine, device, at)
     return Outcome.CONFLICT
 
 
@@ -166,15 +165,25 @@ def identity_of(connection: sqlite3.Connection, file_id: int) -> str | None:
 
 
 def keep_loser(
-    connection: sqlite3.Connection, file_id: int, base: bytes | None, merged: Merged, author: str, at: datetime
+    connection: sqlite3.Connection,
+    file_id: int,
+    base: bytes | None,
+    merged: Merged,
+    mine: bytes,
+    device: Device,
+    at: datetime,
 ) -> None:
-    """Keep the losing version whole: as an open conflict of its memory, or as a file of its own where it names none."""
+    """Keep the losing version whole: as an open conflict of its memory, or as a file of its own where it names none.
+
+    `mine`: the version of this device.
+    """
     record, loser = files.get(connection, file_id), merged.loser
     if record is None or loser is None:
         return
     memory_id = identity_of(connection, file_id) or text_format.read(merged.data).id
     if memory_id is not None:
-        note = ConflictRecord(memory_id=memory_id, path=record.path, device=author, at=at, base=base, theirs=loser)
+        author = device.name if loser == mine else ""
+        note = ConflictRecord(memory_id, record.path, author, at, base, loser, kept_by=device.id)
         path = conflicts.path_of(note)
         known = connection.execute("SELECT file_id, content FROM files WHERE path = ?", (path,)).fetchone()
         if known is None:

@@ -14,7 +14,8 @@ one with the greater hash). The clock only picks which of the two is shown first
 
 Other kinds of files: documents and patterns have merges of their own (sets of projects, of sightings); the
 other version is handed back only where lines of its text would be lost. Conflict files that carry one name hold
-one text: either will do. Device notes and the old index are derived: either will do, their writers repair them.
+one text, and become a third that outlives the settling of either. Device notes and the old index are derived:
+either will do, their writers repair them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ from typing import TypeVar
 
 from daemon.merge_lines import merge_lines
 from daemon.merge_parts import Parts, take_apart
-from memory_cache import document_file, pattern_file, text_format
+from memory_cache import conflicts, document_file, pattern_file, text_format
 from memory_cache.hashing import content_hash
 from memory_cache.models import FileKind
 from memory_cache.text_format import ParsedFile
@@ -33,7 +34,7 @@ from memory_cache.text_format import ParsedFile
 _SETS: Mapping[str, Callable[[ParsedFile], Iterable[str]]] = MappingProxyType(
     {"tags": lambda parsed: parsed.tags, "relatedTo": lambda parsed: parsed.related_to}
 )
-_DERIVED = frozenset({FileKind.CONFLICT, FileKind.DEVICE, FileKind.INDEX})
+_DERIVED = frozenset({FileKind.DEVICE, FileKind.INDEX})
 _OWN_MERGES: Mapping[FileKind, Callable[[bytes, bytes], bytes]] = MappingProxyType(
     {FileKind.DOCUMENT: document_file.merge, FileKind.PATTERN: pattern_file.merge}
 )
@@ -65,6 +66,9 @@ def merge(kind: FileKind, base: bytes | None, a: bytes, b: bytes) -> Merged:
     earlier, later = sorted((a, b), key=rank)
     if kind in _DERIVED:
         return Merged(later)
+    if kind is FileKind.CONFLICT:
+        united = conflicts.merge(earlier, later)
+        return Merged(later, earlier) if united is None else Merged(united)
     sides = (_side(earlier), _side(later))
     if sides[0] is None or sides[1] is None:
         return Merged(later, earlier)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 TICK = timedelta(milliseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def utc_now() -> datetime:
@@ -24,5 +25,8 @@ def from_text(text: str) -> datetime:
 
 
 def later_than(earlier: datetime, now: datetime) -> datetime:
-    """Now, or one tick after `earlier` where the clock stands before that: what changes a memory makes it newer."""
-    return max(now, earlier + TICK)
+    """Now, or one tick after `earlier` where the clock stands before that: what changes a memory makes it newer.
+
+    A file may claim the last moment there is; after that comes now.
+    """
+    return now if earlier > _LAST - TICK else max(now, earlier + TICK)

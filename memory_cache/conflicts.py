@@ -1,17 +1,17 @@
 """Open conflicts: files of their own that hold the losing version of a memory whole.
 
 A record is named by its memory and the hash of the losing text, so two devices that merge the same pair
-write one file. Resolving a conflict deletes its file, everywhere.
+write one file. Resolving a conflict deletes its file, everywhere, as long as nobody else has come to rely on it since.
 """
 
 import json
 import re
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory_cache import problems, text_format
-from memory_cache.clock import EPOCH, from_text, to_text
+from memory_cache.clock import EPOCH, from_text, later_than, to_text
 from memory_cache.errors import AmbiguousId, UnknownMemory
 from memory_cache.hashing import content_hash
 from memory_cache.models import Conflict
@@ -29,6 +29,8 @@ class ConflictRecord:
         at: when the two versions met.
         base: the whole file at their common ancestor; None when unknown.
         theirs: the whole losing file.
+        kept_by: id of the device that counts on this record to hold the losing version. A record of one
+            device is never taken for the same of another: what stands there may be another text.
     """
 
     memory_id: str
@@ -37,6 +39,7 @@ class ConflictRecord:
     at: datetime
     base: bytes | None
     theirs: bytes
+    kept_by: str = ""
 
 
 def path_of(record: ConflictRecord) -> str:
@@ -54,6 +57,7 @@ def encode(record: ConflictRecord) -> bytes:
         "at": to_text(record.at),
         "base": None if record.base is None else _text(record.base),
         "theirs": _text(record.theirs),
+        "kept_by": record.kept_by,
     }
     return (json.dumps(fields, indent=2) + "\n").encode("ascii")
 
@@ -73,7 +77,23 @@ def decode(data: bytes) -> ConflictRecord:
         at=_moment(fields.get("at")),
         base=None if base is None else _bytes(base),
         theirs=_bytes(theirs),
+        kept_by=str(fields.get("kept_by") or ""),
     )
+
+
+def merge(one: bytes, other: bytes) -> bytes | None:
+    """What two records of one losing version become: another one than both, for both devices count on it.
+
+    Who settles a conflict deletes the record that he saw. The text that stands where the other record was made
+    may be one that he has not seen; a changed record outlives his delete. None when they are no such pair.
+    """
+    try:
+        first, second = decode(one), decode(other)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if (first.memory_id, first.theirs) != (second.memory_id, second.theirs):
+        return None
+    return encode(replace(second, at=later_than(max(first.at, second.at), EPOCH)))
 
 
 def _text(data: bytes) -> str:

@@ -1,6 +1,7 @@
 """Two versions of one memory become one file: the same on every device, and no text lost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.merge import merge
-from memory_cache import text_format
+from memory_cache import conflicts, text_format
+from memory_cache.conflicts import ConflictRecord
 from memory_cache.models import FileKind
 
 ID = "0c0ffee0-0000-4000-8000-000000000001"
@@ -177,11 +179,30 @@ def test_two_devices_that_saw_one_pattern_again_add_up() -> None:
     assert text_format.read(data).body == f"text{one}{two}"
 
 
-@pytest.mark.parametrize("kind", [FileKind.CONFLICT, FileKind.DEVICE, FileKind.INDEX])
+@pytest.mark.parametrize("kind", [FileKind.DEVICE, FileKind.INDEX])
 def test_derived_files_never_conflict(kind: FileKind) -> None:
     data, loser = both_ways(b"{}", b'{"a": 1}', b'{"b": 1}', kind)
     assert data in (b'{"a": 1}', b'{"b": 1}')
     assert loser is None
+
+
+LOST = ConflictRecord("m1", "memories/a.md", "laptop", datetime(2026, 1, 1, tzinfo=UTC), None, b"lost", kept_by="one")
+
+
+@pytest.mark.parametrize("at", [LOST.at, datetime(2026, 1, 2, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_two_records_of_one_conflict_become_a_third_that_outlives_the_settling_of_either(at: datetime) -> None:
+    one, other = conflicts.encode(LOST), conflicts.encode(replace(LOST, at=at, kept_by="two"))
+    data, loser = both_ways(None, one, other, FileKind.CONFLICT)
+    assert data not in (one, other)
+    assert conflicts.decode(data).theirs == b"lost"
+    assert loser is None
+
+
+@pytest.mark.parametrize("other", [b"no record", conflicts.encode(replace(LOST, theirs=b"lost too"))])
+def test_a_conflict_file_that_holds_something_else_is_kept_beside_the_other(other: bytes) -> None:
+    one = conflicts.encode(LOST)
+    data, loser = both_ways(None, one, other, FileKind.CONFLICT)
+    assert {data, loser} == {one, other}
 
 
 def lines_of(data: bytes) -> set[str]:
