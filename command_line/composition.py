@@ -17,6 +17,7 @@ from mcp_server import sessions
 from memory_cache.cache import MemoryCache, open_cache
 from memory_cache.capture_intake import take_in
 from memory_cache.home import Home
+from memory_cache.search.embedding import DEFAULT
 from memory_cache.settings import Settings
 
 _VECTOR_SECONDS = 600.0
@@ -49,7 +50,13 @@ async def _serve_session(cache: MemoryCache, stream: BufferedByteStream, preambl
 
 def _jobs(home: Home, cache: MemoryCache) -> Sequence[Job]:
     return [
-        Job("vectors", partial(_fill_vectors, cache), _VECTOR_SECONDS, on_change=True),
+        # The table of this package embeds at write; looking for gaps after every change would read every row.
+        Job(
+            "vectors",
+            partial(_fill_vectors, cache),
+            _VECTOR_SECONDS,
+            on_change=cache.settings.recall.embedder != DEFAULT,
+        ),
         Job("search terms", cache.catch_up, _CATCH_UP_SECONDS, on_change=True),
         Job("captures", partial(take_in, cache, home), _CAPTURE_SECONDS),
     ]
