@@ -183,23 +183,31 @@ def keep_loser(
     memory_id = identity_of(connection, file_id) or text_format.read(merged.data).id
     if memory_id is not None:
         author = device.name if loser == mine else ""
-        note = ConflictRecord(memory_id, record.path, author, at, base, loser, kept_by=device.id)
+        note = ConflictRecord(memory_id, record.path, author, at, base, loser, {device.id: at})
         path = conflicts.path_of(note)
-        known = connection.execute("SELECT file_id, content FROM files WHERE path = ?", (path,)).fetchone()
+        known = connection.execute(
+            "SELECT file_id, content, coalesce(content, base_content) AS latest FROM files WHERE path = ?", (path,)
+        ).fetchone()
         if known is None:
             files.add(connection, path, conflicts.encode(note))
             return
-        earlier = _note(known["content"])
+        earlier = _note(known["latest"])
         if known["content"] is None or (earlier is not None and earlier.theirs == loser):
             # The same version has lost again. Whoever settled it before, here or elsewhere, has not seen that:
             # a changed record is not deleted with the old one.
-            moment = at if earlier is None else later_than(earlier.at, at)
-            files.write(connection, known["file_id"], conflicts.encode(replace(note, at=moment)))
+            files.write(connection, known["file_id"], conflicts.encode(_lost_again(note, earlier, device)))
             return
     stem, dot, suffix = record.path.rpartition(".")
     path = f"{stem}-{content_hash(loser)[:8]}{dot}{suffix}"
     if connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is None:
         files.add(connection, path, loser)
+
+
+def _lost_again(note: ConflictRecord, earlier: ConflictRecord | None, device: Device) -> ConflictRecord:
+    if earlier is None:
+        return note
+    at = later_than(earlier.at, note.at)
+    return replace(note, at=at, kept_by={**earlier.kept_by, device.id: at})
 
 
 def end_needless_conflicts(connection: sqlite3.Connection, file_id: int) -> None:

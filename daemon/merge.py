@@ -14,8 +14,8 @@ one with the greater hash). The clock only picks which of the two is shown first
 
 Other kinds of files: documents and patterns have merges of their own (sets of projects, of sightings); the
 other version is handed back only where lines of its text would be lost. Conflict files that carry one name hold
-one text, and become a third that outlives the settling of either. Device notes and the old index are derived:
-either will do, their writers repair them.
+one text; united they name all the devices that count on it. Device notes and the old index are derived: either
+will do, their writers repair them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,11 +7,12 @@ write one file. Resolving a conflict deletes its file, everywhere, as long as no
 import json
 import re
 import sqlite3
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory_cache import problems, text_format
-from memory_cache.clock import EPOCH, from_text, later_than, to_text
+from memory_cache.clock import EPOCH, from_text, to_text
 from memory_cache.errors import AmbiguousId, UnknownMemory
 from memory_cache.hashing import content_hash
 from memory_cache.models import Conflict
@@ -29,8 +30,8 @@ class ConflictRecord:
         at: when the two versions met.
         base: the whole file at their common ancestor; None when unknown.
         theirs: the whole losing file.
-        kept_by: id of the device that counts on this record to hold the losing version. A record of one
-            device is never taken for the same of another: what stands there may be another text.
+        kept_by: the devices that count on this record to hold the losing version, by id, and since when. What
+            stands at one of them may be another text than at another.
     """
 
     memory_id: str
@@ -39,7 +40,7 @@ class ConflictRecord:
     at: datetime
     base: bytes | None
     theirs: bytes
-    kept_by: str = ""
+    kept_by: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def path_of(record: ConflictRecord) -> str:
@@ -57,7 +58,7 @@ def encode(record: ConflictRecord) -> bytes:
         "at": to_text(record.at),
         "base": None if record.base is None else _text(record.base),
         "theirs": _text(record.theirs),
-        "kept_by": record.kept_by,
+        "kept_by": {device: to_text(at) for device, at in sorted(record.kept_by.items())},
     }
     return (json.dumps(fields, indent=2) + "\n").encode("ascii")
 
@@ -77,15 +78,15 @@ def decode(data: bytes) -> ConflictRecord:
         at=_moment(fields.get("at")),
         base=None if base is None else _bytes(base),
         theirs=_bytes(theirs),
-        kept_by=str(fields.get("kept_by") or ""),
+        kept_by=_keepers(fields.get("kept_by")),
     )
 
 
 def merge(one: bytes, other: bytes) -> bytes | None:
-    """What two records of one losing version become: another one than both, for both devices count on it.
+    """What two records of one losing version become; None when they are no such pair.
 
-    Who settles a conflict deletes the record that he saw. The text that stands where the other record was made
-    may be one that he has not seen; a changed record outlives his delete. None when they are no such pair.
+    Who settles a conflict deletes the record that he saw. The text that stands where another device counts on it
+    may be one that he has not seen; so each device changes the record, and a changed record outlives his delete.
     """
     try:
         first, second = decode(one), decode(other)
@@ -93,7 +94,12 @@ def merge(one: bytes, other: bytes) -> bytes | None:
         return None
     if (first.memory_id, first.theirs) != (second.memory_id, second.theirs):
         return None
-    return encode(replace(second, at=later_than(max(first.at, second.at), EPOCH)))
+    later = max(first, second, key=lambda record: (record.at, encode(record)))
+    since = {
+        device: max(record.kept_by[device] for record in (first, second) if device in record.kept_by)
+        for device in {*first.kept_by, *second.kept_by}
+    }
+    return encode(replace(later, kept_by=since))
 
 
 def _text(data: bytes) -> str:
@@ -106,6 +112,10 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
+
+
+def _keepers(fields: object) -> dict[str, datetime]:
+    return {str(device): _moment(at) for device, at in fields.items()} if isinstance(fields, dict) else {}
 
 
 def _moment(text: object) -> datetime:

@@ -186,16 +186,19 @@ def test_derived_files_never_conflict(kind: FileKind) -> None:
     assert loser is None
 
 
-LOST = ConflictRecord("m1", "memories/a.md", "laptop", datetime(2026, 1, 1, tzinfo=UTC), None, b"lost", kept_by="one")
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+LOST = ConflictRecord("m1", "memories/a.md", "laptop", DAY, None, b"lost", {"one": DAY})
 
 
-@pytest.mark.parametrize("at", [LOST.at, datetime(2026, 1, 2, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-def test_two_records_of_one_conflict_become_a_third_that_outlives_the_settling_of_either(at: datetime) -> None:
-    one, other = conflicts.encode(LOST), conflicts.encode(replace(LOST, at=at, kept_by="two"))
+@pytest.mark.parametrize("at", [DAY, DAY + timedelta(days=1), datetime.max.replace(microsecond=0, tzinfo=UTC)])
+def test_the_records_of_two_devices_become_one_that_neither_of_them_has_settled(at: datetime) -> None:
+    one, other = conflicts.encode(LOST), conflicts.encode(replace(LOST, at=at, kept_by={"two": at}))
     data, loser = both_ways(None, one, other, FileKind.CONFLICT)
     assert data not in (one, other)
-    assert conflicts.decode(data).theirs == b"lost"
+    assert conflicts.decode(data) == replace(LOST, at=at, kept_by={"one": DAY, "two": at})
     assert loser is None
+    assert both_ways(None, one, data, FileKind.CONFLICT) == both_ways(None, other, data, FileKind.CONFLICT)
+    assert both_ways(None, one, data, FileKind.CONFLICT) == (data, None)
 
 
 @pytest.mark.parametrize("other", [b"no record", conflicts.encode(replace(LOST, theirs=b"lost too"))])
