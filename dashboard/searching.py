@@ -18,10 +18,11 @@ async def search(cache: MemoryCache, query: str, chosen: Filter, limit: int) -> 
     memories that hold all words so come first, in recall's order where it knows them.
     """
     hits, more = await cache.recall(query, filter=chosen, limit=limit)
-    words = _meaningful(query.casefold().split())[:_MOST_WORDS]
+    # SQLite's patterns end at a NUL.
+    words = _meaningful(query.replace("\0", " ").casefold().split())[:_MOST_WORDS]
     literal = [hit for hit in hits if _holds(hit.memory, words)]
     found: list[Memory] = []
-    if len(literal) < limit:
+    if words and len(literal) < limit:
         found = await cache.database.read(lambda c: _holding(c, words, chosen, cache, limit))
     known = {hit.memory.id for hit in hits}
     added = [

@@ -111,9 +111,9 @@ def build_app(cache: MemoryCache, running: Running, access: Access, port: int, e
 async def _run(app: Gate, listening: socket.socket, ready: Callable[[], None], ending: anyio.Event) -> None:
     config = uvicorn.Config(
         app, log_config=None, log_level=logging.WARNING, access_log=False, server_header=False, lifespan="off",
-        timeout_graceful_shutdown=1,
+        date_header=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
-    web = _Web(config, ready)
+    web = _Web(config, ready, ending)
     async with anyio.create_task_group() as group:
         group.start_soon(_end_with_group, web, ending)
         with anyio.CancelScope(shield=True):  # it ends by `should_exit`, and then closes what it opened
@@ -130,16 +130,22 @@ async def _end_with_group(web: uvicorn.Server, ending: anyio.Event) -> None:
 
 
 class _Web(uvicorn.Server):
-    """Tells when connections are accepted, and leaves signals to the daemon."""
+    """Tells when connections are accepted, leaves signals to the daemon, and does nothing while nobody asks."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: anyio.Event) -> None:
         super().__init__(config)
         self._ready = ready
+        self._ending = ending
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """None: they are the daemon's."""
         yield
+
+    async def main_loop(self) -> None:
+        """Wait for the end. The original looks ten times a second, for a date header and limits that are not used."""
+        await self.on_tick(0)
+        await self._ending.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""

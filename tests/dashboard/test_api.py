@@ -1,6 +1,7 @@
 """The interface below the pages: what is found, what is changed, and that nobody's change is lost."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -249,6 +250,24 @@ async def test_documents_patterns_and_growth(tmp_path: Path) -> None:
         growth = await pages.get("/api/growth")
         assert growth["days"] == [{"day": f"{now:%Y-%m-%d}", "made": {"decision": 1}}]
         assert growth["counts"]["memories"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\0", "%", "_", "\\", "'", '"', "*", "a" * 5000, "x " * 2000, "\u202e", "😀", "(", "NEAR(", "-", "é" * 50, "%ff"],
+)
+async def test_any_text_is_a_safe_question(tmp_path: Path, text: str) -> None:
+    async with served(tmp_path) as pages:
+        await pages.remember("A fact")
+        for name in ("q", "category", "tag", "project"):
+            answer = await pages.web.get("/api/memories", params={name: text})
+            assert answer.status_code == 200
+            assert answer.json()["memories"] == []
+        assert (await pages.web.get("/api/documents", params={"q": text})).status_code == 200
+        for method, path in (("GET", ""), ("GET", "/history"), ("POST", "/restore"), ("DELETE", "")):
+            body = {"version": "x"} if method == "DELETE" else {} if method == "POST" else None
+            answer = await pages.web.request(method, f"/api/memories/{quote(text, safe='')}{path}", json=body)
+            assert answer.status_code in (400, 404, 405)
 
 
 async def test_a_hostile_text_is_data_everywhere(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 import { ask, get } from "./api.js";
 import { merged, threeWay, twoWay } from "./diff.js";
 import { address, go } from "./route.js";
-import { Empty, Failed, Heading, html, Time, toast, useEffect, useLoaded, useMemo, useOnChange, useState } from "./ui.js";
+import { Empty, Failed, Heading, html, Time, toast, useLoaded, useMemo, useOnChange, useState } from "./ui.js";
 
 const CONTEXT = 2;
 const lines = (text) => text.replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n");
@@ -53,12 +53,15 @@ function Chunk({ chunk, names, choice, choose, index, group }) {
 
 function Conflict({ conflict, settled }) {
   const chunks = useMemo(() => chunksOf(conflict), [conflict.version]);
-  const [choices, setChoices] = useState({});
-  const [text, setText] = useState(null);
+  // What was chosen belongs to the texts that were seen; what was typed stays when they change.
+  const [picked, setPicked] = useState({ version: "", choices: {} });
+  const [typed, setTyped] = useState({ version: "", text: null });
+  const choices = picked.version === conflict.version ? picked.choices : {};
+  const { text } = typed;
+  const overtaken = text !== null && typed.version !== conflict.version;
   const [failure, setFailure] = useState(null);
   const [busy, setBusy] = useState(false);
   const gone = conflict.mine === "";
-  useEffect(() => { setChoices({}); setText(null); }, [conflict.version]);
   const settle = async (how) => {
     setBusy(true);
     try {
@@ -86,10 +89,11 @@ function Conflict({ conflict, settled }) {
     <div class="chunks">${chunks.map((chunk, at) => (chunk.same
       ? html`<${Same} key=${at} chunk=${chunk} first=${at === 0} last=${at === chunks.length - 1} />`
       : html`<${Chunk} key=${at} chunk=${chunk} names=${names} index=${chunks.slice(0, at + 1).filter((each) => !each.same).length} choice=${choices[at] ?? "mine"}
-          group=${`${conflict.id}-${at}`} choose=${(side) => { setChoices({ ...choices, [at]: side }); setText(null); }} />`))}</div>
+          group=${`${conflict.id}-${at}`} choose=${(side) => { setPicked({ version: conflict.version, choices: { ...choices, [at]: side } }); setTyped({ version: "", text: null }); }} />`))}</div>
     ${!gone && html`<details class="by-hand"><summary>Merge by hand</summary>
       <label for=${`text-${conflict.id}`}>The merged file. What only one side changed is in it; where both differ, it follows what is chosen above.</label>
-      <textarea id=${`text-${conflict.id}`} rows="14" value=${text ?? whole} onInput=${(event) => setText(event.target.value)}></textarea>
+      <textarea id=${`text-${conflict.id}`} rows="14" value=${text ?? whole} onInput=${(event) => setTyped({ version: conflict.version, text: event.target.value })}></textarea>
+      ${overtaken && html`<div class="notice warn" role="alert">The memory was changed after you typed this. Your text is still here; look at the versions above again.</div>`}
       <button type="button" class="main" disabled=${busy} onClick=${() => settle({ content: text ?? whole })}>Save the merged text</button>
     </details>`}
   </article>`;

@@ -5,6 +5,7 @@ import { address, go } from "./route.js";
 import { Empty, Failed, Heading, html, Marked, number, plural, Time, useEffect, useLoaded, useOnChange, useRef, useState } from "./ui.js";
 
 const PAGE = 40;
+const MOST = 200;
 
 function parameters(query) {
   const asked = { limit: PAGE };
@@ -82,15 +83,18 @@ function useList(query, changes) {
   const asked = parameters(query);
   const key = JSON.stringify(asked);
   const control = useRef(null);
+  const shown = useRef({ key, count: 0 });
   const load = () => {
     control.current?.abort();
     control.current = new AbortController();
-    return get("/api/memories", asked, { signal: control.current.signal });
+    // Loaded again because something changed, it is as long as it was: nobody loses the place where they read.
+    const limit = Math.max(PAGE, shown.current.key === key ? shown.current.count : 0);
+    return get("/api/memories", { ...asked, limit }, { signal: control.current.signal });
   };
   const found = useLoaded(load, key);
   const [more, setMore] = useState({ key: "", memories: [], cursor: null, left: 0 });
   useEffect(() => setMore({ key: "", memories: [], cursor: null, left: 0 }), [key, found.data]);
-  useOnChange(changes, found.again);
+  useOnChange(changes, () => { if (shown.current.count <= MOST) found.again(); });
   const own = more.key === key;
   const cursor = own ? more.cursor : found.data?.cursor;
   const next = async () => {
@@ -100,9 +104,11 @@ function useList(query, changes) {
       memories: [...(old.key === key ? old.memories : []), ...page.memories],
     }));
   };
+  const memories = [...(found.data?.memories ?? []), ...(own ? more.memories : [])];
+  shown.current = { key, count: memories.length };
   return {
     ...found,
-    memories: [...(found.data?.memories ?? []), ...(own ? more.memories : [])],
+    memories,
     left: own ? more.left : found.data?.more ?? 0,
     next: cursor ? next : null,
   };
