@@ -86,9 +86,9 @@ def covers(text: str) -> bool:
 
 
 def is_fluent(words: list[str]) -> bool:
-    """Whether the table knows more than half of these words whole, as it does in English."""
+    """Whether the table knows at least half of these words whole, as it does in English."""
     known = sum(len(wordpiece.pieces(word)) == 1 for word in words)
-    return known * 2 > len(words)
+    return known * 2 >= len(words)
 
 
 def pieces(text: str) -> list[int]:

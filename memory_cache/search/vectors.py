@@ -81,7 +81,7 @@ class VectorIndex:
                 f" WHERE {'change' if self._change else '+change'} > ?",
                 (embedder.name, self._change),
             )
-            while batch := cursor.fetchmany(2048):
+            while batch := cursor.fetchmany(512):
                 self._table.take(batch)
             self._change = newest
         return self._table
