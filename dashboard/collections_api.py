@@ -1,6 +1,8 @@
 """Conflicts, links, counts, documents, patterns, and how this device fares."""
 
 import sqlite3
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -11,10 +13,17 @@ from dashboard import editing, shapes
 from dashboard.growth import growth
 from dashboard.requests import EmptyBody, SettleBody, body_of, limit_of
 from dashboard.running import Running
-from memory_cache import documents, patterns
+from memory_cache import documents, links, memories, patterns
 from memory_cache.cache import MemoryCache
 
 _PAGE = 40
+_MOST_NODES = 250
+
+
+def most_linked(pairs: Sequence[tuple[str, str]], most: int) -> list[str]:
+    """The ids with the most links, in a fixed order."""
+    links_of = Counter(end for pair in pairs for end in pair)
+    return sorted(links_of, key=lambda each: (-links_of[each], each))[:most]
 
 
 class CollectionsApi:
@@ -50,11 +59,25 @@ class CollectionsApi:
         return JSONResponse({"id": memory.id, "title": memory.title})
 
     async def graph(self, request: Request) -> Response:
-        """Linked memories and their links; all, or those near one."""
-        start = request.query_params.get("from") or None
-        found, pairs = await self._cache.graph(start, depth=2)
-        nodes = [{"id": memory.id, "title": memory.title, "category": memory.category} for memory in found]
-        return JSONResponse({"memories": nodes, "links": [list(pair) for pair in pairs]})
+        """Linked memories and their links: those with the most, as many as a picture holds, or those near one."""
+        start, now = request.query_params.get("from") or None, self._cache.now()
+
+        def read(c: sqlite3.Connection) -> dict[str, Any]:
+            if start is None:
+                pairs = links.edges(c, now)
+                nodes = memories.by_ids(c, most_linked(pairs, _MOST_NODES))
+                left = len({end for pair in pairs for end in pair}) - len(nodes)
+            else:
+                near, pairs = links.graph(c, start, 2, now)
+                nodes, left = near[:_MOST_NODES], max(len(near) - _MOST_NODES, 0)
+            shown = {node.id for node in nodes}
+            return {
+                "memories": [{"id": node.id, "title": node.title, "category": node.category} for node in nodes],
+                "links": [list(pair) for pair in pairs if shown.issuperset(pair)],
+                "left": left,
+            }
+
+        return JSONResponse(await self._cache.database.read(read))
 
     async def growth(self, request: Request) -> Response:
         """Counts, and memories made by day."""

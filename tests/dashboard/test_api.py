@@ -6,6 +6,7 @@ from urllib.parse import quote
 import anyio
 import pytest
 
+from dashboard.collections_api import most_linked
 from memory_cache import conflicts, documents, files, patterns
 from memory_cache.clock import utc_now
 from memory_cache.conflicts import ConflictRecord
@@ -176,8 +177,14 @@ async def test_links_go_both_ways_and_make_the_graph(tmp_path: Path) -> None:
         assert graph["links"] == [sorted([one.id, two.id])]
         assert {each["id"] for each in graph["memories"]} == {one.id, two.id}
         assert len((await pages.get(f"/api/graph?from={one.id}"))["memories"]) == 2
+        assert graph["left"] == 0
         done = await pages.send("POST", f"{path}/link", {"version": linked["version"], "other": two.id, "unlink": True})
         assert done["related"] == []
+
+
+def test_a_picture_holds_the_memories_with_the_most_links() -> None:
+    pairs = [("a", "b"), ("a", "c"), ("c", "d"), ("c", "e")]
+    assert most_linked(pairs, 3) == ["c", "a", "b"]
 
 
 async def conflicting(pages: Pages) -> Memory:

@@ -4,21 +4,16 @@ import { layout } from "./layout.js";
 import { address, go } from "./route.js";
 import { Empty, Failed, Heading, html, plural, useLoaded, useMemo, useOnChange, useState } from "./ui.js";
 
-const MOST = 250;
 const COLOURS = 8;
 
-// The memories with the most links first, as many as a picture can hold.
-function chosen({ memories, links }) {
-  const degree = new Map(memories.map((each) => [each.id, 0]));
-  for (const [a, b] of links) {
-    degree.set(a, degree.get(a) + 1);
-    degree.set(b, degree.get(b) + 1);
-  }
-  const nodes = [...memories].sort((a, b) => degree.get(b.id) - degree.get(a.id)).slice(0, MOST);
-  const place = new Map(nodes.map((each, index) => [each.id, index]));
-  const pairs = links.filter(([a, b]) => place.has(a) && place.has(b)).map(([a, b]) => [place.get(a), place.get(b)]);
-  const categories = [...new Set(nodes.map((each) => each.category))].sort();
-  return { nodes: nodes.map((each) => ({ ...each, degree: degree.get(each.id) })), pairs, categories, left: memories.length - nodes.length };
+// What the picture is made of: points in the order of their links, pairs of their places.
+function chosen({ memories, links, left }) {
+  const place = new Map(memories.map((each, index) => [each.id, index]));
+  const pairs = links.map(([a, b]) => [place.get(a), place.get(b)]);
+  const degree = new Array(memories.length).fill(0);
+  for (const end of pairs.flat()) degree[end]++;
+  const categories = [...new Set(memories.map((each) => each.category))].sort();
+  return { nodes: memories.map((each, index) => ({ ...each, degree: degree[index] })), pairs, categories, left };
 }
 
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
