@@ -138,7 +138,8 @@ def _compound_terms(word: str) -> Iterator[Term]:
     if len(segments) > 1:
         yield from _whole(word, seen)
     for segment in segments:
-        yield from _segment_terms(segment, seen)
+        plain = segment.isalpha() and segment.islower()
+        yield from _word_terms(segment) if plain else _segment_terms(segment, seen)
 
 
 def _segment_terms(segment: str, seen: set[str]) -> Iterator[Term]:
@@ -179,6 +180,8 @@ def _whole(text: str, seen: set[str]) -> Iterator[Term]:
     whole = ""
     for part in parts:
         whole += ("_" if whole and whole[-1].isdigit() and part[0].isdigit() else "") + part
+        if len(whole) >= LONGEST_TERM:
+            break
     whole = whole[:LONGEST_TERM]
     if whole and whole not in seen and len(parts) + len(_CAMEL.split(text)) > 2:
         seen.add(whole)
