@@ -23,7 +23,7 @@ class MiniLMEmbedder:
 
     name = "minilm-l6-v2-int8"
     dimensions = 384
-    weights = Weights(words=0.15, meaning=0.7, likeness=0.15, least_meaning=0.3)
+    weights = Weights(words=0.1, meaning=0.6, likeness=0.3, least_meaning=0.3)
     foreign_weights = Weights(words=0.4, meaning=0.45, likeness=0.15, least_meaning=0.4)
     at_write = False
 
