@@ -82,7 +82,7 @@ def over_http(url: str, pid: int) -> dict[str, float]:
     """How long answers take, and what they cost the daemon, which tells more on a machine that is busy."""
     client, figures = Client(url), {}
     steps = {
-        "search while typing": [f"/api/memories?q={text.replace(' ', '%20')}" for text in typed()],
+        "search while typing": [f"/api/memories?limit=20&q={text.replace(' ', '%20')}" for text in typed()],
         "list": ["/api/memories"] * 30,
         "filters": ["/api/filed"] * 10,
         "growth": ["/api/growth"] * 10,

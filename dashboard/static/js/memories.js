@@ -5,10 +5,11 @@ import { address, go } from "./route.js";
 import { Empty, Failed, Heading, html, Marked, number, plural, Time, useEffect, useLoaded, useOnChange, useRef, useState } from "./ui.js";
 
 const PAGE = 40;
+const BEST = 20; // of a search: more words help more than more hits
 const MOST = 200;
 
 function parameters(query) {
-  const asked = { limit: PAGE };
+  const asked = { limit: query.has("q") ? BEST : PAGE };
   for (const name of ["q", "category", "project", "tag"]) if (query.has(name)) asked[name] = query.get(name);
   return asked;
 }
@@ -88,7 +89,7 @@ function useList(query, changes) {
     control.current?.abort();
     control.current = new AbortController();
     // Loaded again because something changed, it is as long as it was: nobody loses the place where they read.
-    const limit = Math.max(PAGE, shown.current.key === key ? shown.current.count : 0);
+    const limit = Math.max(asked.limit, shown.current.key === key ? shown.current.count : 0);
     return get("/api/memories", { ...asked, limit }, { signal: control.current.signal });
   };
   const found = useLoaded(load, key);
