@@ -143,6 +143,35 @@ def test_what_others_store_appears_by_itself(device: Device, tab: Tab) -> None:
     tab.until("document.querySelector('.chip').textContent.includes('in step')")
 
 
+def test_a_long_list_stays_as_long_when_something_is_stored(device: Device, tab: Tab) -> None:
+    async def fill(cache: MemoryCache) -> None:
+        for number in range(85):
+            await cache.remember(Draft(content=f"Lap {number}", category="laps"))
+
+    device.cache(fill)
+    tab.go("#/?category=laps")
+    tab.until("document.querySelectorAll('.hits a').length === 40")
+    tab.click("button.more")
+    tab.until("document.querySelectorAll('.hits a').length === 80")
+
+    async def one_more(cache: MemoryCache) -> None:
+        await cache.remember(Draft(content="The last lap", category="laps"))
+
+    device.cache(one_more)
+    tab.sees("The last lap")
+    assert tab.run("document.querySelectorAll('.hits a').length") == 80
+    tab.click("button.more", "6")
+    tab.until("document.querySelectorAll('.hits a').length === 86")
+    assert tab.run("new Set([...document.querySelectorAll('.hits a')].map(each => each.dataset.id)).size") == 86
+
+
+def test_what_is_not_there_is_told(tab: Tab) -> None:
+    tab.go("#/memories/00000000-0000-4000-8000-000000000000")
+    tab.sees("This memory is not there any more")
+    tab.go("#/no-such-page/x")
+    tab.until("document.querySelector('h1')?.textContent === 'Memories'")
+
+
 def test_a_change_in_between_is_told_and_what_was_typed_stays(device: Device, tab: Tab) -> None:
     memory = remember(device, "# Shared\n\nBefore")
     tab.go(f"#/memories/{memory}")

@@ -63,7 +63,8 @@ function Safe({ children }) {
 }
 
 function Frame() {
-  const [route, setRoute] = useState(current);
+  const [asked, setRoute] = useState(current);
+  const route = PAGES[asked.page] ? asked : { page: "memories", id: "", query: new URLSearchParams() };
   const [live, setLive] = useState({ connected: true, state: null, changes: 0 });
   const [help, setHelp] = useState(false);
   useEffect(() => {
@@ -75,7 +76,7 @@ function Frame() {
     }));
   }, []);
   useKeys(setHelp);
-  const [, Page] = PAGES[route.page] ?? PAGES.memories;
+  const [, Page] = PAGES[route.page];
   const [words, kind] = live.state || !live.connected ? inWords(live) : ["…", ""];
   const badge = { conflicts: live.state?.conflicts, trash: null };
   return html`

@@ -126,8 +126,8 @@ export function Memory({ id, query, live }) {
   const back = html`<a class="back narrow-only" href=${address("memories", "", query)}>‹ All memories</a>`;
   if (!memory && error) {
     return html`<div>${back}${error.status === 404
-      ? html`<${Empty}>This memory is not there any more. <a href="#/trash">Look in the trash</a><//>`
-      : html`<${Failed} error=${error} retry=${again} />`}</div>`;
+      ? html`<h1 ref=${title} tabIndex="-1">Not found</h1><${Empty}>This memory is not there any more. <a href="#/trash">Look in the trash</a><//>`
+      : html`<h1 ref=${title} tabIndex="-1">Not shown</h1><${Failed} error=${error} retry=${again} />`}</div>`;
   }
   if (!memory) return html`<div>${back}${loading && html`<p class="unseen">Loading</p>`}</div>`;
   if (editing) {
