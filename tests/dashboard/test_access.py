@@ -24,11 +24,11 @@ async def test_a_token_opens_one_session_and_no_second(tmp_path: Path) -> None:
         assert "set-cookie" not in again.headers
 
 
-@pytest.mark.parametrize("token", ["", "x" * 43, "é", "null"])
-async def test_a_wrong_token_opens_nothing(tmp_path: Path, token: str) -> None:
+async def test_a_wrong_token_opens_nothing(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
-        pages.dashboard.url()
-        assert (await pages.web.post("/api/login", json={"token": token})).status_code == 401
+        for token in ["", "x" * 43, "é", "null"]:
+            pages.dashboard.url()
+            assert (await pages.web.post("/api/login", json={"token": token})).status_code == 401
 
 
 def test_a_token_is_short_lived_and_so_is_a_session_that_nobody_uses() -> None:
@@ -109,30 +109,41 @@ async def test_signing_out_ends_the_session(tmp_path: Path) -> None:
         await pages.get("/api/memories")
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example", "", "[::1]:{port}", "0.0.0.0:{port}"]
-)
-async def test_another_name_is_refused_on_every_route(tmp_path: Path, host: str) -> None:
+async def test_another_name_is_refused_on_every_route(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
-        for path in ("/", "/static/js/app.js", "/api/memories"):
-            named = host.format(port=pages.dashboard.port)
-            assert (await pages.web.get(path, headers={"Host": named})).status_code == 421
-        local = f"localhost:{pages.dashboard.port}"
-        assert (await pages.web.get("/", headers={"Host": local})).status_code == 200
+        for host in [
+            "evil.example",
+            "127.0.0.1",
+            "127.0.0.1:1",
+            "localhost.evil.example",
+            "",
+            "[::1]:{port}",
+            "0.0.0.0:{port}",
+        ]:
+            for path in ("/", "/static/js/app.js", "/api/memories"):
+                named = host.format(port=pages.dashboard.port)
+                assert (await pages.web.get(path, headers={"Host": named})).status_code == 421
+            local = f"localhost:{pages.dashboard.port}"
+            assert (await pages.web.get("/", headers={"Host": local})).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1", "http://127.0.0.1:1", "https://127.0.0.1:{port}", ""]
-)
-async def test_another_origin_is_refused(tmp_path: Path, origin: str) -> None:
+async def test_another_origin_is_refused(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
-        headers = {"Origin": origin.format(port=pages.dashboard.port)}
-        assert (await pages.web.get("/api/memories", headers=headers)).status_code == 403
-        token = pages.dashboard.url().partition("#token=")[2]
-        assert (await pages.web.post("/api/login", json={"token": token}, headers=headers)).status_code == 403
-        # The token was not used up by the other site.
-        own = {"Origin": pages.origin}
-        assert (await pages.web.post("/api/login", json={"token": token}, headers=own)).status_code == 200
+        for origin in [
+            "https://evil.example",
+            "null",
+            "http://127.0.0.1",
+            "http://127.0.0.1:1",
+            "https://127.0.0.1:{port}",
+            "",
+        ]:
+            headers = {"Origin": origin.format(port=pages.dashboard.port)}
+            assert (await pages.web.get("/api/memories", headers=headers)).status_code == 403
+            token = pages.dashboard.url().partition("#token=")[2]
+            assert (await pages.web.post("/api/login", json={"token": token}, headers=headers)).status_code == 403
+            # The token was not used up by the other site.
+            own = {"Origin": pages.origin}
+            assert (await pages.web.post("/api/login", json={"token": token}, headers=own)).status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -156,18 +167,24 @@ async def test_a_body_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
             assert answer in (400, 413)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/static/../access.py", "/static/..%2faccess.py", "/static/%2e%2e/access.py", "/static//etc/passwd",
-        "/..%2f..%2f..%2fetc/passwd", "/static/js", "/static/js/", "/static/vendor/LICENSES.txt",
-        "/static/\\..\\access.py",
-        "/static/js/../../server.py", "/static/%00", "//etc/passwd", "/index.html",
-    ],
-)  # fmt: skip
-async def test_no_path_leads_out_of_the_pages(tmp_path: Path, path: str) -> None:
+async def test_no_path_leads_out_of_the_pages(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
-        assert await anyio.to_thread.run_sync(raw, pages, "GET", path, {}) == 404
+        for path in [
+            "/static/../access.py",
+            "/static/..%2faccess.py",
+            "/static/%2e%2e/access.py",
+            "/static//etc/passwd",
+            "/..%2f..%2f..%2fetc/passwd",
+            "/static/js",
+            "/static/js/",
+            "/static/vendor/LICENSES.txt",
+            "/static/\\..\\access.py",
+            "/static/js/../../server.py",
+            "/static/%00",
+            "//etc/passwd",
+            "/index.html",
+        ]:
+            assert await anyio.to_thread.run_sync(raw, pages, "GET", path, {}) == 404
 
 
 def raw(pages: Pages, method: str, path: str, headers: dict[str, str]) -> int:

@@ -81,11 +81,11 @@ async def titles(pages: Pages, query: str) -> list[str]:
     return sorted(each["title"] for each in (await pages.get(f"/api/memories?{query}"))["memories"])
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "limit=²", "cursor=nonsense"])
-async def test_a_wrong_question_is_told_in_words(tmp_path: Path, query: str) -> None:
+async def test_a_wrong_question_is_told_in_words(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
-        error = (await pages.get(f"/api/memories?{query}", 400))["error"]
-        assert set(error) == {"title", "message", "hint"}
+        for query in ["limit=0", "limit=201", "limit=x", "limit=²", "cursor=nonsense"]:
+            error = (await pages.get(f"/api/memories?{query}", 400))["error"]
+            assert set(error) == {"title", "message", "hint"}
 
 
 async def test_a_memory_is_read_whole_and_changed(tmp_path: Path) -> None:
@@ -259,22 +259,36 @@ async def test_documents_patterns_and_growth(tmp_path: Path) -> None:
         assert growth["counts"]["memories"] == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["\0", "%", "_", "\\", "'", '"', "*", "a" * 5000, "x " * 2000, "\u202e", "😀", "(", "NEAR(", "-", "é" * 50, "%ff"],
-)
-async def test_any_text_is_a_safe_question(tmp_path: Path, text: str) -> None:
+async def test_any_text_is_a_safe_question(tmp_path: Path) -> None:
     async with served(tmp_path) as pages:
         await pages.remember("A fact")
-        for name in ("q", "category", "tag", "project"):
-            answer = await pages.web.get("/api/memories", params={name: text})
-            assert answer.status_code == 200
-            assert answer.json()["memories"] == []
-        assert (await pages.web.get("/api/documents", params={"q": text})).status_code == 200
-        for method, path in (("GET", ""), ("GET", "/history"), ("POST", "/restore"), ("DELETE", "")):
-            body = {"version": "x"} if method == "DELETE" else {} if method == "POST" else None
-            answer = await pages.web.request(method, f"/api/memories/{quote(text, safe='')}{path}", json=body)
-            assert answer.status_code in (400, 404, 405)
+        for text in [
+            "\0",
+            "%",
+            "_",
+            "\\",
+            "'",
+            '"',
+            "*",
+            "a" * 5000,
+            "x " * 2000,
+            "\u202e",
+            "😀",
+            "(",
+            "NEAR(",
+            "-",
+            "é" * 50,
+            "%ff",
+        ]:
+            for name in ("q", "category", "tag", "project"):
+                answer = await pages.web.get("/api/memories", params={name: text})
+                assert answer.status_code == 200
+                assert answer.json()["memories"] == []
+            assert (await pages.web.get("/api/documents", params={"q": text})).status_code == 200
+            for method, path in (("GET", ""), ("GET", "/history"), ("POST", "/restore"), ("DELETE", "")):
+                body = {"version": "x"} if method == "DELETE" else {} if method == "POST" else None
+                answer = await pages.web.request(method, f"/api/memories/{quote(text, safe='')}{path}", json=body)
+                assert answer.status_code in (400, 404, 405)
 
 
 async def test_a_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
