@@ -212,17 +212,27 @@ def _lost_again(note: ConflictRecord, earlier: ConflictRecord | None, device: De
 
 def end_needless_conflicts(connection: sqlite3.Connection, file_id: int) -> None:
     """After a merge: a conflict that nobody else has seen yet, and whose other version is the one that stands now."""
-    record = files.get(connection, file_id)
     memory_id = identity_of(connection, file_id)
-    if record is None or memory_id is None:
+    if memory_id is None:
         return
     for conflict_file in conflicts.of_memory(connection, memory_id):
-        found = files.get(connection, conflict_file)
-        if found is None or found.item_id is not None or found.sent is not None:
-            continue
-        note = _note(found.content)
-        if note is not None and note.theirs == record.content:
-            files.delete(connection, conflict_file)
+        end_needless_conflict(connection, conflict_file)
+
+
+def end_needless_conflict(connection: sqlite3.Connection, conflict_file: int) -> bool:
+    """Delete this conflict if nobody else has seen it yet and its other version stands now. Whether it was so."""
+    found = files.get(connection, conflict_file)
+    note = _note(found.content) if found is not None else None
+    if found is None or note is None or found.item_id is not None or found.sent is not None:
+        return False
+    row = connection.execute(
+        "SELECT 1 FROM memories m JOIN files f USING (file_id) WHERE m.id = ?1 AND f.content = ?3"
+        " UNION ALL SELECT 1 FROM files WHERE path = ?2 AND content = ?3",
+        (note.memory_id, note.path, note.theirs),
+    ).fetchone()
+    if row is not None:
+        files.delete(connection, conflict_file)
+    return row is not None
 
 
 def _note(data: bytes | None) -> ConflictRecord | None:

@@ -88,7 +88,9 @@ def _prepare(connection: sqlite3.Connection, step: Step) -> _Upload | None:
         return None
     if record.item_id != step.item_id or record.base_version != step.base_version:
         return None
-    if record.kind is FileKind.CONFLICT and not apply.winner_is_out(connection, record.file_id):
+    if record.kind is FileKind.CONFLICT and (
+        not apply.winner_is_out(connection, record.file_id) or apply.end_needless_conflict(connection, record.file_id)
+    ):
         return None
     if record.sent != record.content:
         files.remember_sent(connection, record.file_id, record.content)
