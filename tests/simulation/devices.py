@@ -207,8 +207,9 @@ class SimulatedDevice:
 
     def _lives_elsewhere(self, path: str, data: bytes) -> bool:
         """Whether this is a copy that was taken into a file which carries the same id; that one may be gone by now."""
-        if conflict_copy_of(path) is not None and marks_of(data) <= self.book.retired.keys():
-            return True
+        alive = marks_of(*self.texts().values())
+        if conflict_copy_of(path) is not None and marks_of(data) <= self.book.retired.keys() | alive:
+            return True  # what lost against the original may have been settled in this very round
         wanted = id_of(data)
         return wanted in self.deleted_by_user or any(id_of(other) == wanted for other in self.texts().values())
 
