@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from memory_cache.search.stemming import stem
@@ -94,9 +95,11 @@ def texts(text: str) -> tuple[list[str], int]:
         if word:
             found += _word_texts(word)
         else:
-            more = [term.text for term in _unspaced(fold(unspaced))]
-            unspaced_terms += len(more)
-            found += more
+            run = fold(unspaced)
+            for first, second in pairwise(run):
+                found += (first, first + second)
+            found += run[-1:]
+            unspaced_terms += max(2 * len(run) - 1, 0)
     return found, unspaced_terms
 
 
@@ -155,12 +158,16 @@ def _segment_terms(segment: str, seen: set[str]) -> Iterator[Term]:
     if not possessive:
         yield from _whole(segment, seen)
     for name in names:
-        plain = fold(name)
-        if possessive and len(plain) == 1:
+        if possessive and len(fold(name)) == 1:
             continue
-        yield _plain_word(plain, "word" if possessive else "part")
-        if not plain.isalpha():
-            yield from _letters_and_digits(plain)
+        yield from _name_terms(name, "word" if possessive else "part")
+
+
+@lru_cache(maxsize=32768)
+def _name_terms(name: str, kind: Kind) -> tuple[Term, ...]:
+    plain = fold(name)
+    pieces = () if plain.isalpha() else tuple(_letters_and_digits(plain))
+    return (_plain_word(plain, kind), *pieces)
 
 
 def _letters_and_digits(plain: str) -> Iterator[Term]:
