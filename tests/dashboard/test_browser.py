@@ -159,7 +159,7 @@ def test_a_long_list_stays_as_long_when_something_is_stored(device: Device, tab:
 
     device.cache(one_more)
     tab.sees("The last lap")
-    assert tab.run("document.querySelectorAll('.hits a').length") == 80
+    tab.until("document.querySelectorAll('.hits a').length === 80")
     tab.click("button.more", "6")
     tab.until("document.querySelectorAll('.hits a').length === 86")
     assert tab.run("new Set([...document.querySelectorAll('.hits a')].map(each => each.dataset.id)).size") == 86

@@ -85,12 +85,18 @@ function useList(query, changes) {
   const key = JSON.stringify(asked);
   const control = useRef(null);
   const shown = useRef({ key, count: 0 });
-  const load = () => {
+  const length = () => Math.max(asked.limit, shown.current.key === key ? shown.current.count : 0);
+  const load = async () => {
     control.current?.abort();
-    control.current = new AbortController();
-    // Loaded again because something changed, it is as long as it was: nobody loses the place where they read.
-    const limit = Math.max(asked.limit, shown.current.key === key ? shown.current.count : 0);
-    return get("/api/memories", { ...asked, limit }, { signal: control.current.signal });
+    const { signal } = (control.current = new AbortController());
+    // Loaded again because something changed, it is as long as it was: nobody loses the place where they read. More may
+    // have been asked for meanwhile.
+    let limit, page;
+    do {
+      limit = length();
+      page = await get("/api/memories", { ...asked, limit }, { signal });
+    } while (page.cursor && limit < length());
+    return page;
   };
   const found = useLoaded(load, key);
   const [more, setMore] = useState({ key: "", memories: [], cursor: null, left: 0 });
