@@ -28,8 +28,8 @@ def draft(pattern: Pattern) -> str:
         f"# {title_of(pattern.description)}",
         pattern.description.strip(),
         f"Seen {pattern.count} times in the category {pattern.category}; last on {pattern.last_seen:%Y-%m-%d}.",
-        "## When to use it\n\nTODO: name the situations that call for it.",
-        "## Steps\n\nTODO: write the steps, from the examples below.",
+        "## When to use it\n\n(Name the situations that call for it.)",
+        "## Steps\n\n(Write the steps, from the examples below.)",
     ]
     return "\n\n".join([*parts, *(["## Examples", *examples] if examples else [])]) + "\n"
 

@@ -183,6 +183,9 @@ def conflict_copy_of(path: str) -> str | None:
     return f"{original}{suffix}" if original != stem else None
 
 
+_HYPHENS_OF_A_HOST = 32  # more than any host name has, and what a name without end is cut off at
+
+
 def possible_originals(path: str) -> Iterator[str]:
     """Every path that this one could be a copy of, the likeliest first. Host names follow no rule
     (`note-Anna's MacBook-2.md`), so only existence and an equal id make one of them the original."""
@@ -190,12 +193,14 @@ def possible_originals(path: str) -> Iterator[str]:
     if likely:
         yield likely
     stem, suffix = _split(path)
-    position = stem.rfind("-")
-    while position > stem.rfind("/") + 1:
+    start, position = stem.rfind("/") + 1, len(stem)
+    for _ in range(_HYPHENS_OF_A_HOST):
+        position = stem.rfind("-", start + 1, position)
+        if position < 0:
+            return
         shorter = f"{stem[:position].rstrip()}{suffix}"
         if shorter != likely:
             yield shorter
-        position = stem.rfind("-", 0, position)
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """What wrappers around any backend share: every call goes through one place."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeVar
@@ -9,7 +10,7 @@ from storage_backends.base import Capabilities, Changes, Content, Item, StorageB
 T = TypeVar("T")
 
 
-class WrappedStorage:
+class WrappedStorage(ABC):
     """Passes everything on to `inner`; subclasses decide in `_call` what happens around it."""
 
     def __init__(self, inner: StorageBackend) -> None:
@@ -59,6 +60,6 @@ class WrappedStorage:
     async def wait_for_change(self, timeout: float) -> bool:
         return await self.inner.wait_for_change(timeout)
 
+    @abstractmethod
     async def _call(self, call: Callable[[], Awaitable[T]], *, changes_nothing: bool) -> T:
         """Do the call, once or more. `changes_nothing`: it may be repeated whatever became of it."""
-        raise NotImplementedError

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,7 @@ class Book(Protocol):
     def fault(self, what: str) -> None: ...
 
 
-class Worker:
+class Worker(ABC):
     """A process that writes, and the thread that notes what was acknowledged."""
 
     def __init__(self, number: int, environment: Mapping[str, str], book: Book) -> None:
@@ -44,13 +45,13 @@ class Worker:
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
+    @abstractmethod
     def start(self) -> Process:
         """The process to kill."""
-        raise NotImplementedError
 
+    @abstractmethod
     def work(self) -> None:
         """Let it write, until it is gone."""
-        raise NotImplementedError
 
     def kill(self) -> int | None:
         """SIGKILL; what it had ended with before, if it had."""

@@ -240,10 +240,10 @@ def test_processes_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None
 
 
 def test_headers_for_clients(tmp_path: Path) -> None:
-    sent = bearer.headers(tmp_path, {"CLAUDE_PROJECT_DIR": "/work/über uns"}, "/elsewhere")
+    sent = bearer.headers(tmp_path, {"CLAUDE_PROJECT_DIR": "/home/über uns"}, "/elsewhere")
     assert sent == {
         "Authorization": f"Bearer {bearer.token(tmp_path)}",
-        bearer.PROJECT_HEADER: "/work/%C3%BCber%20uns",
+        bearer.PROJECT_HEADER: "/home/%C3%BCber%20uns",
     }
     assert bearer.headers(tmp_path, {}, "/elsewhere")[bearer.PROJECT_HEADER] == "/elsewhere"
     assert json.loads(json.dumps(sent)) == sent

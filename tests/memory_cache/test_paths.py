@@ -188,6 +188,10 @@ def test_a_copy_with_any_host_name_has_its_original_among_the_possible_ones() ->
     assert "memories/task/my-note.md" in found
 
 
+def test_a_name_without_end_has_few_possible_originals() -> None:
+    assert len(list(paths.possible_originals(f"memories/{'a-' * 500_000}.md"))) <= 33
+
+
 @given(st.text(max_size=40))
 def test_copy_recognition_never_fails_and_always_shortens(name: str) -> None:
     path = f"memories/{name}.md"

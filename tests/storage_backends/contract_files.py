@@ -31,10 +31,10 @@ class FilesContract:
 
     async def test_what_is_created_is_found_and_read_on_every_device(self, new_device: NewDevice) -> None:
         async with new_device() as one, new_device() as other:
-            item = await one.create("memories/work/a.md", b"first\r\n\xef\xbb\xbf\x00\xff")
-            assert (item.path, item.size) == ("memories/work/a.md", 12)
+            item = await one.create("memories/task/a.md", b"first\r\n\xef\xbb\xbf\x00\xff")
+            assert (item.path, item.size) == ("memories/task/a.md", 12)
             for device in (one, other):
-                assert (await device.find("memories/work/a.md")).item_id == item.item_id
+                assert (await device.find("memories/task/a.md")).item_id == item.item_id
                 content = await device.read(item.item_id)
                 assert content.data == b"first\r\n\xef\xbb\xbf\x00\xff"
                 assert (content.item.item_id, content.item.path, content.item.size) == (item.item_id, item.path, 12)

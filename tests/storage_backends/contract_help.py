@@ -13,7 +13,7 @@ NewDevice = Callable[[], StorageBackend]
 Move = Callable[[str, str], Awaitable[None]]
 
 ODD_NAMES = [
-    "memories/work/2026-01-02-plain-0a1b2c3d.md",
+    "memories/task/2026-01-02-plain-0a1b2c3d.md",
     "index.json",
     "a",
     "deep/er/and/deep/er/x.md",

@@ -112,12 +112,12 @@ async def test_every_editors_way_to_save_is_one_changed_file(root: Path, editor:
     if os.name != "posix" or (program in ("vim", "sed") and shutil.which(program) is None):
         pytest.skip(f"{program} is not here")
     async with storage(root) as device:
-        item = await device.create("memories/work/note.md", b"old text\n")
+        item = await device.create("memories/task/note.md", b"old text\n")
         view = await View().follow(device)
-        file = root / "memories/work/note.md"
+        file = root / "memories/task/note.md"
         subprocess.run(["sh", "-c", EDITORS[editor], "sh", str(file)], check=True, capture_output=True)
         await view.settle(device)
-        assert view.paths == {"memories/work/note.md"}
+        assert view.paths == {"memories/task/note.md"}
         content = await device.read(item.item_id)
         assert content.data == file.read_bytes() != b"old text\n"
         assert content.item.version == view.items[item.item_id].version != item.version
@@ -261,20 +261,20 @@ async def test_of_two_unicode_forms_of_one_name_one_is_the_item_and_both_stay(ro
 async def test_a_file_system_that_ignores_case_shows_each_file_once(tmp_path: Path) -> None:
     with exfat(tmp_path) as disk:
         async with storage(disk / "store") as device:
-            await device.create("memories/Work/note.md", b"x")
+            await device.create("memories/Task/note.md", b"x")
             view = await View().follow(device)
             assert not device.capabilities.case_sensitive
             with pytest.raises(AlreadyExists):
-                await device.create("memories/Work/NOTE.md", b"y")
-            for path in ("memories/Work/NOTE.md", "memories/work/note.md"):
+                await device.create("memories/Task/NOTE.md", b"y")
+            for path in ("memories/Task/NOTE.md", "memories/task/note.md"):
                 with pytest.raises(NotFound):
                     await device.stat(path)
-            made = await device.create("memories/work/other.md", b"z")
-            assert made.path == "memories/Work/other.md"
-            folder = disk / "store/memories/Work"
+            made = await device.create("memories/task/other.md", b"z")
+            assert made.path == "memories/Task/other.md"
+            folder = disk / "store/memories/Task"
             (folder / "note.md").rename(folder / "Note.md")
             await view.settle(device)
-            assert view.paths == {"memories/Work/Note.md", "memories/Work/other.md"}
+            assert view.paths == {"memories/Task/Note.md", "memories/Task/other.md"}
 
 
 # Links and permissions
@@ -308,10 +308,10 @@ async def test_links_are_never_followed_out_of_the_root(root: Path, tmp_path: Pa
 
 async def test_a_folder_that_becomes_a_link_is_gone_and_not_followed(root: Path, tmp_path: Path) -> None:
     async with storage(root) as device:
-        item = await device.create("memories/work/a.md", b"x")
+        item = await device.create("memories/task/a.md", b"x")
         view = await View().follow(device)
-        (root / "memories/work").rename(tmp_path / "moved")
-        (root / "memories/work").symlink_to(tmp_path / "moved", target_is_directory=True)
+        (root / "memories/task").rename(tmp_path / "moved")
+        (root / "memories/task").symlink_to(tmp_path / "moved", target_is_directory=True)
         await view.follow(device)
         assert view.paths == set()
         with pytest.raises(NotFound):

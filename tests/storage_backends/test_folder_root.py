@@ -222,8 +222,8 @@ async def test_new_files_are_private_and_an_update_keeps_what_its_owner_set(tmp_
     old_mask = os.umask(0)
     try:
         async with storage(root) as device:
-            item = await device.create("memories/work/a.md", b"x")
-            file = root / "memories/work/a.md"
+            item = await device.create("memories/task/a.md", b"x")
+            file = root / "memories/task/a.md"
             assert [path.stat().st_mode & 0o7777 for path in (file, file.parent)] == [0o600, 0o700]
             file.chmod(0o664)
             if os.geteuid() == 0:

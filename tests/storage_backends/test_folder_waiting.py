@@ -53,12 +53,12 @@ async def wakes(device: FolderStorage, act: Callable[[], object], *, within: flo
 
 async def test_an_edit_in_place_is_seen_by_events_alone(root: Path) -> None:
     async with storage(root) as device:
-        await device.create("memories/work/a.md", b"old")
+        await device.create("memories/task/a.md", b"old")
         view = await ready(device)
         for number in range(3):
-            assert await wakes(device, lambda n=number: (root / "memories/work/a.md").write_bytes(b"%d" % n))
+            assert await wakes(device, lambda n=number: (root / "memories/task/a.md").write_bytes(b"%d" % n))
             await view.follow(device)
-            assert (await device.read("memories/work/a.md")).item == view.items["memories/work/a.md"]
+            assert (await device.read("memories/task/a.md")).item == view.items["memories/task/a.md"]
         assert device.polling_reason is None
 
 

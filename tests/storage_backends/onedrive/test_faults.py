@@ -228,9 +228,9 @@ class TestOnTheWire:
     ) -> None:
         emulator.switches.implicit_folders = False
         async with new_storage() as storage:
-            await storage.create("memories/work/deep/a.md", b"x")
-            await storage.create("memories/work/deep/b.md", b"x")
-            assert set(emulator.drive.tree(FOLDER)) == {"memories/work/deep/a.md", "memories/work/deep/b.md"}
+            await storage.create("memories/task/deep/a.md", b"x")
+            await storage.create("memories/task/deep/b.md", b"x")
+            assert set(emulator.drive.tree(FOLDER)) == {"memories/task/deep/a.md", "memories/task/deep/b.md"}
 
     async def test_an_etag_that_moves_by_itself_costs_a_look_and_no_conflict(
         self, emulator: Emulator, new_storage: NewStorage

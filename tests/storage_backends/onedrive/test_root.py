@@ -85,7 +85,7 @@ async def test_a_write_into_a_folder_that_is_gone_makes_no_other_folder(
     async with new_storage("home", folder="Notes/Memory") as storage:
         await storage.scope()
         emulator.drive.remove("Notes")
-        for path in ("a.md", "memories/work/a.md"):
+        for path in ("a.md", "memories/task/a.md"):
             with pytest.raises((Unreachable, NotFound)):
                 await storage.create(path, b"x")
     assert emulator.drive.tree() == {}
