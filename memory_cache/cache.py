@@ -16,7 +16,6 @@ from memory_cache import (
     batch,
     changes,
     conflicts,
-    context,
     drafts,
     exporting,
     health,
@@ -60,7 +59,7 @@ from memory_cache.models import (
 from memory_cache.opening import open_home
 from memory_cache.resolving import Keep
 from memory_cache.revisions import Cause
-from memory_cache.search import embedding, recall, similar
+from memory_cache.search import embedding
 from memory_cache.search.vectors import VectorIndex
 from memory_cache.settings import Settings
 
@@ -121,6 +120,8 @@ class MemoryCache:
         Raises: InvalidInput (empty, too long, bad category, ttl or tag, a secret that is refused);
         UnknownMemory for an id in `related_to`.
         """
+        from memory_cache.search import similar  # as with recall: no start waits for what the first search needs
+
         now = self.now()
         prepared = drafts.prepare(draft, now=now, secrets=self.settings.privacy.secrets)
         scope = Scope(project_key=draft.project.key) if draft.project else Scope.all()
@@ -149,6 +150,8 @@ class MemoryCache:
         explain: bool = False,
     ) -> tuple[list[Hit], int]:
         """The memories that fit the query best, and how many more match; without a query the latest ones."""
+        from memory_cache.search import recall
+
         if limit < 1:
             raise InvalidInput(f"A limit of {limit} is too small.", "Give a limit of at least 1.")
         now = self.now()
@@ -380,6 +383,8 @@ class MemoryCache:
 
     async def context(self, project: Project | None, *, limit: int = 5, max_tokens: int = 2000) -> ProjectContext:
         """What matters for a project now. `limit` holds for each section."""
+        from memory_cache import context
+
         return await context.assemble(self.database, project, limit=limit, max_tokens=max_tokens, now=self.now())
 
     async def export(self, category: str | None = None) -> Sequence[dict[str, Any]]:
