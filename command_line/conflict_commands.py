@@ -30,7 +30,8 @@ def register(commands: Commands) -> None:
 
 
 async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, conflict_json, day, one_line
+    from command_line.output import Answer, day, one_line
+    from memory_cache.json_shapes import conflict_json
 
     conflicts = await cache.conflicts()
     lines = [
@@ -44,7 +45,8 @@ async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 async def _show(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.hand_merge import with_markers
-    from command_line.output import Answer, conflict_json, printable
+    from command_line.output import Answer, printable
+    from memory_cache.json_shapes import conflict_json
 
     conflict = await _find(cache, args.id)
     return Answer(conflict_json(conflict), printable(with_markers(conflict)))
@@ -58,7 +60,8 @@ def _resolve(args: argparse.Namespace) -> int:
 
 
 async def _settle(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     conflict = await _find(cache, args.id)
     memory = await cache.resolve_conflict(conflict.id, keep=args.keep, content=args.content)

@@ -1,7 +1,7 @@
 """`claude-memory documents search|list|show|forget`: what tools fetched before."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from command_line.arguments import Commands, add_command, on_cache, positive
 
@@ -32,6 +32,7 @@ async def _search(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.opened import project_of
     from command_line.output import Answer, plural, printable
     from memory_cache import documents
+    from memory_cache.json_shapes import document_json
 
     wanted = await project_of(cache, args.project) if args.project is not None else None
     own = wanted or await project_of(cache, None)
@@ -55,6 +56,7 @@ async def _search(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.output import Answer, plural
     from memory_cache import documents
+    from memory_cache.json_shapes import document_json
 
     found, (count, size) = await cache.database.read(lambda c: (documents.recent(c, args.limit), documents.usage(c)))
     lines = [_line(document) for document in found]
@@ -67,6 +69,7 @@ async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 async def _show(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.output import Answer, one_line, printable
     from memory_cache import documents
+    from memory_cache.json_shapes import document_json
 
     now = cache.now()
     document = await cache.database.write(lambda c: documents.get(c, args.id, now))
@@ -79,31 +82,10 @@ async def _show(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 async def _forget(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.output import Answer, one_line
     from memory_cache import documents
+    from memory_cache.json_shapes import document_json
 
     document = await cache.database.write(lambda c: documents.forget(c, args.id))
     return Answer(document_json(document), f"Removed: {one_line(document.title)}")
-
-
-def document_json(document: "Document") -> dict[str, Any]:
-    """A document as programs see it, without its content."""
-    from memory_cache.clock import to_text
-
-    shown = {
-        "id": document.id,
-        "title": document.title,
-        "type": document.type,
-        "source": document.source,
-        "sourceTool": document.source_tool,
-        "projects": list(document.projects),
-        "created": to_text(document.created),
-        "updated": to_text(document.updated),
-        "bytes": document.bytes,
-        "accessCount": document.access_count,
-        "lastAccessed": to_text(document.last_accessed) if document.last_accessed else None,
-        "metadata": document.metadata or None,
-        "synced": document.synced,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _line(document: "Document") -> str:

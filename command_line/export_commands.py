@@ -52,7 +52,8 @@ def _written(name: str, text: str) -> Path:
 
 async def _context(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.opened import project_of
-    from command_line.output import Answer, memory_json, one_line, plural, printable
+    from command_line.output import Answer, one_line, plural, printable
+    from memory_cache.json_shapes import memory_json
 
     project = await project_of(cache, args.project)
     found = await cache.context(project, limit=args.limit, max_tokens=args.max_tokens)

@@ -30,7 +30,8 @@ def register(commands: Commands) -> None:
 
 
 async def _history(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, minute, one_line, printable, revision_json
+    from command_line.output import Answer, minute, one_line, printable
+    from memory_cache.json_shapes import revision_json
 
     revisions = await cache.history(args.id)
     blocks = [
@@ -43,15 +44,17 @@ async def _history(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _restore(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     memory = await cache.restore(args.id, args.revision)
     return Answer(memory_json(memory), f"Restored: {one_line(memory.title)}\nID: {memory.id}")
 
 
 async def _trash(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, minute, one_line, plural, trash_json
+    from command_line.output import Answer, minute, one_line, plural
     from memory_cache.errors import InvalidInput
+    from memory_cache.json_shapes import trash_json
 
     data: dict[str, int] = {}
     lines: list[str] = []
@@ -75,7 +78,8 @@ async def _trash(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _undo(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, printable
+    from command_line.output import Answer, printable
+    from memory_cache.json_shapes import memory_json
     from memory_cache.text_format import timestamp
 
     undone = await cache.undo_last_change()

@@ -108,7 +108,8 @@ def _content(given: str | None) -> str:
 
 async def _remember(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.opened import project_of
-    from command_line.output import Answer, memory_json, one_line, origin, similar_json
+    from command_line.output import Answer, one_line, origin, similar_json
+    from memory_cache.json_shapes import memory_json
     from memory_cache.models import Draft
 
     project = None if args.only_global else await project_of(cache, args.project)
@@ -207,7 +208,8 @@ async def _list(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _show(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, memory_text
+    from command_line.output import Answer, memory_text
+    from memory_cache.json_shapes import memory_json
 
     memory = await cache.get(args.id)
     now = datetime.now(UTC)
@@ -224,7 +226,8 @@ async def _show(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _update(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     memory = await cache.update(args.id, args.change)
     return Answer(memory_json(memory), f"Updated: {one_line(memory.title)}\nID: {memory.id}")
@@ -256,7 +259,8 @@ def _read_change(args: argparse.Namespace) -> None:
 
 
 async def _forget(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     memory = await cache.forget(args.id)
     text = f"Forgotten: {one_line(memory.title)}\nclaude-memory restore {memory.id} brings it back."

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from memory_cache.exporting import as_json
-from memory_cache.models import BatchResult, Conflict, Hit, Memory, Page, Revision, SimilarMemory, TrashEntry
+from memory_cache.json_shapes import memory_json
+from memory_cache.models import BatchResult, Hit, Memory, Page, SimilarMemory
 from memory_cache.text_format import timestamp
 
 
@@ -64,12 +64,6 @@ def to_json(data: Any) -> str:
     return text
 
 
-def memory_json(memory: Memory) -> dict[str, Any]:
-    """A memory as programs see it; `readOnly` says why a file is never rewritten."""
-    shown = as_json(memory)
-    return {**shown, "readOnly": memory.read_only} if memory.read_only else shown
-
-
 def hit_json(hit: Hit) -> dict[str, Any]:
     """A memory with its score, why it was found, and the passage that matched."""
     return {**memory_json(hit.memory), "score": round(hit.score, 4), "why": hit.why, "passage": hit.passage}
@@ -85,44 +79,6 @@ def page_json(page: Page) -> dict[str, Any]:
     """Memories, how many more there are, and the cursor that goes on."""
     shown: dict[str, Any] = {"memories": [memory_json(memory) for memory in page.memories], "more": page.more}
     return {**shown, "cursor": page.cursor} if page.cursor else shown
-
-
-def revision_json(revision: Revision) -> dict[str, Any]:
-    """An earlier text of a memory."""
-    return {
-        "revision": revision.revision,
-        "memory_id": revision.memory_id,
-        "title": revision.title,
-        "content": revision.content,
-        "replacedAt": timestamp(revision.replaced_at),
-        "reason": revision.reason,
-    }
-
-
-def trash_json(entry: TrashEntry) -> dict[str, Any]:
-    """A memory in the trash."""
-    return {
-        "id": entry.id,
-        "title": entry.title,
-        "category": entry.category,
-        "content": entry.content,
-        "deletedAt": timestamp(entry.deleted_at),
-        "reason": entry.reason,
-    }
-
-
-def conflict_json(conflict: Conflict) -> dict[str, Any]:
-    """An open conflict with both versions."""
-    return {
-        "id": conflict.id,
-        "memory_id": conflict.memory_id,
-        "title": conflict.title,
-        "mine": conflict.mine,
-        "theirs": conflict.theirs,
-        "base": conflict.base,
-        "device": conflict.device,
-        "at": timestamp(conflict.at),
-    }
 
 
 def batch_json(result: BatchResult) -> dict[str, Any]:

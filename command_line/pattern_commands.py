@@ -45,6 +45,7 @@ async def _store(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.opened import project_of
     from command_line.output import Answer, one_line, plural
     from memory_cache import health, patterns
+    from memory_cache.json_shapes import pattern_json
 
     project = await project_of(cache, args.project) if args.project is not None else None
     now = cache.now()
@@ -70,6 +71,7 @@ async def _search(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.opened import project_of
     from command_line.output import Answer, plural
     from memory_cache import patterns
+    from memory_cache.json_shapes import pattern_json
 
     project = await project_of(cache, args.project) if args.project is not None else None
     query = " ".join(args.query)
@@ -89,6 +91,7 @@ async def _search(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 async def _mature(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from command_line.output import Answer, plural
     from memory_cache import patterns
+    from memory_cache.json_shapes import pattern_json
 
     found = await cache.database.read(
         lambda c: patterns.mature(
@@ -105,6 +108,7 @@ async def _mark(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     from mcp_server.skill import write_draft
     from memory_cache import patterns
     from memory_cache.home import Home
+    from memory_cache.json_shapes import pattern_json
 
     now = cache.now()
     marked = await cache.database.write(lambda c: patterns.mark_as_skill(c, args.ids, now))
@@ -116,26 +120,6 @@ async def _mark(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
     ]
     shown = [{**pattern_json(pattern), "draft": draft} for pattern, draft in zip(marked, drafts, strict=True)]
     return Answer({"patterns": shown}, "\n".join(lines))
-
-
-def pattern_json(pattern: "Pattern") -> dict[str, Any]:
-    """A pattern as programs see it."""
-    from memory_cache.clock import to_text
-
-    shown = {
-        "id": pattern.id,
-        "description": pattern.description,
-        "category": pattern.category,
-        "projectId": pattern.project_id,
-        "count": pattern.count,
-        "devices": pattern.devices,
-        "created": to_text(pattern.created),
-        "lastSeen": to_text(pattern.last_seen),
-        "examples": list(pattern.examples),
-        "mature": pattern.mature,
-        "skillAt": to_text(pattern.skill_at) if pattern.skill_at else None,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _line(pattern: "Pattern") -> str:

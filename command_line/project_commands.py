@@ -54,8 +54,9 @@ async def _all(cache: "MemoryCache") -> "Answer":
 async def _one(cache: "MemoryCache", project: "Project", limit: int) -> "Answer":
     from datetime import UTC, datetime
 
-    from command_line.output import Answer, day, memory_json, memory_line, memory_text, one_line, plural
+    from command_line.output import Answer, day, memory_line, memory_text, one_line, plural
     from memory_cache import vocabulary
+    from memory_cache.json_shapes import memory_json
     from memory_cache.models import Filter, Scope
 
     scope = Scope(project_key=project.key, with_global=False)

@@ -64,7 +64,8 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 async def _link(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     one, other = await cache.link(args.id1, args.id2, args.unlink)
     verb = "No longer linked" if args.unlink else "Linked"
@@ -73,7 +74,8 @@ async def _link(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _related(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, memory_line
+    from command_line.output import Answer, memory_line
+    from memory_cache.json_shapes import memory_json
 
     found = await cache.related(args.id, args.depth)
     now = datetime.now(UTC)
@@ -83,7 +85,8 @@ async def _related(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
 
 
 async def _merge(cache: "MemoryCache", args: argparse.Namespace) -> "Answer":
-    from command_line.output import Answer, memory_json, one_line
+    from command_line.output import Answer, one_line
+    from memory_cache.json_shapes import memory_json
 
     memory = await cache.merge(args.ids, args.title)
     return Answer(memory_json(memory), f"Merged into: {one_line(memory.title)}\nID: {memory.id}")

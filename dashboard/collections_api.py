@@ -15,6 +15,7 @@ from dashboard.requests import EmptyBody, SettleBody, body_of, limit_of
 from dashboard.running import Running
 from memory_cache import documents, links, memories, patterns
 from memory_cache.cache import MemoryCache
+from memory_cache.json_shapes import document_json, pattern_json
 
 _PAGE = 40
 _MOST_NODES = 250
@@ -104,12 +105,12 @@ class CollectionsApi:
         """One document whole."""
         now = self._cache.now()
         found = await self._cache.database.write(lambda c: documents.get(c, request.path_params["id"], now))
-        return JSONResponse(shapes.document(found, with_content=True))
+        return JSONResponse({**document_json(found), "content": found.content})
 
     async def patterns(self, request: Request) -> Response:
         """All patterns, the most frequent first."""
         found = await self._cache.database.read(lambda c: patterns.mature(c, min_count=1, exclude_created=False))
-        return JSONResponse({"patterns": [shapes.pattern(each) for each in found]})
+        return JSONResponse({"patterns": [pattern_json(each) for each in found]})
 
     async def status(self, request: Request) -> Response:
         """This device, its storage, its daemon, the other devices, and the files that need a look."""

@@ -13,6 +13,7 @@ from dashboard.searching import search
 from memory_cache import links, memories, revisions, trash, vocabulary
 from memory_cache.cache import MemoryCache
 from memory_cache.errors import InvalidInput
+from memory_cache.json_shapes import memory_json, revision_json, trash_json
 from memory_cache.models import Memory
 
 _PAGE = 40
@@ -82,7 +83,7 @@ class MemoriesApi:
     async def history(self, request: Request) -> Response:
         """Its earlier texts, the latest first."""
         found = await self._cache.history(request.path_params["id"])
-        return JSONResponse({"revisions": [shapes.revision(each) for each in found]})
+        return JSONResponse({"revisions": [revision_json(each) for each in found]})
 
     async def restored(self, request: Request) -> Response:
         """Back from the trash, or to an earlier text."""
@@ -107,7 +108,7 @@ class MemoriesApi:
         """What was deleted last."""
         limit = limit_of(request, _PAGE)
         entries, more = await self._cache.database.read(lambda c: trash.listed(c, limit))
-        return JSONResponse({"trash": [shapes.trashed(entry) for entry in entries], "more": more})
+        return JSONResponse({"trash": [trash_json(entry) for entry in entries], "more": more})
 
     async def _whole(self, memory_id: str) -> Response:
         now = self._cache.now()
@@ -123,7 +124,8 @@ class MemoriesApi:
         memory = stored.memory
         return JSONResponse(
             {
-                **shapes.whole(memory),
+                **memory_json(memory),
+                "path": memory.path,
                 "version": version,
                 "expired": memory.expired(now),
                 "related": [shapes.brief(other) for other in related],

@@ -77,7 +77,7 @@ function Conflict({ conflict, settled }) {
   const names = { mine: "Mine (in the memory now)", base: "Before both", theirs: `Theirs${conflict.device ? ` (${conflict.device})` : ""}` };
   const whole = merged(chunks, choices);
   return html`<article class="conflict" aria-labelledby=${`title-${conflict.id}`}>
-    <header><h2 id=${`title-${conflict.id}`}>${gone ? conflict.title : html`<a href=${address("memories", conflict.memoryId)}>${conflict.title}</a>`}</h2>
+    <header><h2 id=${`title-${conflict.id}`}>${gone ? conflict.title : html`<a href=${address("memories", conflict.memory_id)}>${conflict.title}</a>`}</h2>
       <p class="faint">${conflict.device && html`Other version from ${conflict.device}, `}met <${Time} at=${conflict.at} ago /></p></header>
     ${failure && html`<${Failed} error=${failure} />`}
     ${gone && html`<div class="notice warn">The memory was deleted here; the other device had changed it. Keep theirs to bring it back.</div>`}
